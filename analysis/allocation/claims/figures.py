@@ -29,13 +29,14 @@ over_fairness = partial(ahead, theirs=FAIRNESS.label)
 @claim(
     "figure-2",
     "Fig. 2, Sec. 4.1",
-    Verdict.UNDETERMINED,
     turns=("1 core, 1 GB; OGASched (Table 1)", "8 cores, 64 GB; OGASched (Table 1)"),
-    says="OGASched starts behind DRF and FAIRNESS, overtakes them, still gains later, and leads all four.",
-    how="Average reward over time in the setting of Fig. 2, over readings.",
     choices=CHOICES,
 )
 def _figure_2(context: Context) -> Finding:
+    """OGASched starts behind DRF and FAIRNESS, overtakes them, still gains later, and leads all four.
+
+    Average reward over time in the setting of Fig. 2, over readings.
+    """
     here, setup = on(context), readings.fig_2(context)
     slots = setup.slots or 0
     points = checkpoints(slots, 40).tolist()
@@ -74,11 +75,13 @@ LARGE: Scenarios = {
     "figure-5",
     "Fig. 5, Sec. 4.3",
     Verdict.NOT_REPRODUCED,
-    says="At the large scale (100 job types, 1024 servers) OGASched still leads.",
-    how="The large size as printed; an eighth of the servers and 80 slots outside the full mode.",
     choices=(*CHOICES, "density of the graph: 2.5 or 10 ports a server"),
 )
 def _figure_5(context: Context) -> Finding:
+    """At the large scale (100 job types, 1024 servers) OGASched still leads.
+
+    The large size as printed; an eighth of the servers and 80 slots outside the full mode.
+    """
     less = context.pick({"ports": 20, "servers": 30, "slots": 30}, {"servers": 128, "slots": 80}, {})
     setup = replace(Setup("large", slots=10000), **less)
     here, slots = on(context, seeds(context, 3, 5, 5), LARGE), setup.slots or 0
@@ -95,17 +98,14 @@ def _figure_5(context: Context) -> Finding:
     )
 
 
-@claim(
-    "figure-3",
-    "Fig. 3, Sec. 4.2",
-    Verdict.NOT_REPRODUCED,
-    says="OGASched leads at every scale and contention; rewards grow with |R|, less with |L|, and fall with "
-    "contention beyond 1.",
-    how="Sweeps over servers, job types and contention over readings of the setting, with the stationary "
-    "optimum beside contention; OGASched alone over contention on more instances.",
-    choices=CHOICES,
-)
+@claim("figure-3", "Fig. 3, Sec. 4.2", Verdict.NOT_REPRODUCED, choices=CHOICES)
 def _figure_3(context: Context) -> Finding:
+    """OGASched leads at every scale and contention; rewards grow with |R|, less with |L|, and fall with
+    contention beyond 1.
+
+    Sweeps over servers, job types and contention over readings of the setting, with the stationary optimum
+    beside contention; OGASched alone over contention on more instances.
+    """
     servers = context.pick((32, 128, 256), (32, 128, 256), (32, 64, 128, 256, 512))
     ports = context.pick((10, 20), (10, 20), (5, 10, 20, 40))
     levels = context.pick((0.1, 1.0, 20.0), (0.1, 1.0, 20.0), (0.1, 0.5, 1.0, 2.0, 5.0, 10.0, 20.0))
@@ -165,15 +165,12 @@ def _figure_3(context: Context) -> Finding:
     )
 
 
-@claim(
-    "figure-6",
-    "Fig. 6, Sec. 4.2",
-    Verdict.HOLDS,
-    says="The overhead penalty per slot rises slowly with the contention level.",
-    how="Gain and penalty per slot apart, by contention level from 1; slowly being less than in proportion.",
-    choices=CHOICES,
-)
+@claim("figure-6", "Fig. 6, Sec. 4.2", Verdict.HOLDS, choices=CHOICES)
 def _figure_6(context: Context) -> Finding:
+    """The overhead penalty per slot rises slowly with the contention level.
+
+    Gain and penalty per slot apart, by contention level from 1; slowly being less than in proportion.
+    """
     here, setup = on(context, seeds(context, 3, 16, 20)), Setup(slots=context.pick(10, 20, 2000))
     levels = context.pick((1.0, 20.0), (1.0, 20.0), (1.0, 2.0, 5.0, 10.0, 20.0))
 
@@ -212,15 +209,12 @@ def _parts(who: Contender, setup: Setup, seed: int) -> tuple[float, float]:
 FAMILIES = ("linear", "log", "reciprocal", "poly")
 
 
-@claim(
-    "figure-7",
-    "Fig. 7, Sec. 4.2",
-    Verdict.NOT_REPRODUCED,
-    says="Linear utilities give far more reward than the others, and OGASched leads with each of the four.",
-    how="Each utility family alone, over readings of the setting.",
-    choices=CHOICES,
-)
+@claim("figure-7", "Fig. 7, Sec. 4.2", Verdict.NOT_REPRODUCED, choices=CHOICES)
 def _figure_7(context: Context) -> Finding:
+    """Linear utilities give far more reward than the others, and OGASched leads with each of the four.
+
+    Each utility family alone, over readings of the setting.
+    """
     study = on(context).play(PLAYERS, varied(context, "{}", "utility", FAMILIES))
     says = "OGASched earns more with linear utilities than with each of the others"
     last = "all reciprocal: OGASched is ahead of FAIRNESS"

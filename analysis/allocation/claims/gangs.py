@@ -17,14 +17,12 @@ from ...statistics import mean_interval
 claim = Register("allocation")
 
 
-@claim(
-    "gang-set",
-    "Sec. 3.5, the solution space",
-    Verdict.REFUTED,
-    says="The constraint on positive sums expresses all-or-nothing scheduling of tasks.",
-    how="One server, one kind, two unit tasks: allocations the printed set admits, and whether it is empty.",
-)
+@claim("gang-set", "Sec. 3.5, the solution space", Verdict.REFUTED)
 def _gang_set(_context: Context) -> Finding:
+    """The constraint on positive sums expresses all-or-nothing scheduling of tasks.
+
+    One server, one kind, two unit tasks: allocations the printed set admits, and whether it is empty.
+    """
     two, lines = model.printed_counterexample(1.0, 2), []
     for tiny in (0.5, 0.1, 1e-3, 1e-9):
         y = np.array([[1.0 - tiny], [tiny]])
@@ -39,14 +37,12 @@ def _gang_set(_context: Context) -> Finding:
     )
 
 
-@claim(
-    "gang-regret",
-    "Sec. 3.5",
-    Verdict.HOLDS_AMENDED,
-    says="A similar algorithm retains sublinear regret for gangs.",
-    how="Follow the perturbed leader on the sound set against the exact gang optimum (branch and bound).",
-)
+@claim("gang-regret", "Sec. 3.5", Verdict.HOLDS_AMENDED)
 def _gang_regret(context: Context) -> Finding:
+    """A similar algorithm retains sublinear regret for gangs.
+
+    Follow the perturbed leader on the sound set against the exact gang optimum (branch and bound).
+    """
     lines = []
     for seed in track(context, seeds(context, 2, 3, 10)):
         base = generate("tiny", seed, slots=context.pick(10, 40, 200))

@@ -74,14 +74,12 @@ def random_rows(rng: np.random.Generator, count: int, width: int) -> tuple[np.nd
     return point, exact, demand, capacity
 
 
-@claim(
-    "algorithm-1-projection",
-    "Algorithm 1, lines 7 to 31",
-    Verdict.REFUTED,
-    says="The loop computes the Euclidean projection of every row.",
-    how="Four rows with whole requirements, and random rows of 1 to 6 ports against the exact projection.",
-)
+@claim("algorithm-1-projection", "Algorithm 1, lines 7 to 31", Verdict.REFUTED)
 def _algorithm_1(context: Context) -> Finding:
+    """The loop computes the Euclidean projection of every row.
+
+    Four rows with whole requirements, and random rows of 1 to 6 ports against the exact projection.
+    """
     rng, count, widths = context.rng(), context.pick(200, 2000, 20000), (1, 2, 3, 4, 6)
     right, endless = {False: 0, True: 0}, 0
     for width in widths:
@@ -107,14 +105,12 @@ def _algorithm_1(context: Context) -> Finding:
     )
 
 
-@claim(
-    "algorithm-1-in-a-run",
-    "Algorithm 1, Sec. 4",
-    Verdict.REFUTED,
-    says="OGASched with the printed projection returns feasible decisions.",
-    how="Runs with the printed projection, repaired only so far that it ends, on default and tiny instances.",
-)
+@claim("algorithm-1-in-a-run", "Algorithm 1, Sec. 4", Verdict.REFUTED)
 def _algorithm_1_in_a_run(context: Context) -> Finding:
+    """OGASched with the printed projection returns feasible decisions.
+
+    Runs with the printed projection, repaired only so far that it ends, on default and tiny instances.
+    """
     instance = generate("default", context.seed, slots=context.pick(50, 100, 2000))
     slots, exact = instance.setting.slots, play(Ogasched(step="decay"), instance)
     printed = play(OgaschedPrinted(), instance, enforce=False)
@@ -132,14 +128,12 @@ def _algorithm_1_in_a_run(context: Context) -> Finding:
     )
 
 
-@claim(
-    "algorithm-1-zip",
-    "Algorithm 1, line 6",
-    Verdict.HOLDS_AMENDED,
-    says="The projection runs over the pairs zip(R, K).",
-    how="The constraints that a projection of these rows only, and of all rows, leaves broken.",
-)
+@claim("algorithm-1-zip", "Algorithm 1, line 6", Verdict.HOLDS_AMENDED)
 def _algorithm_1_zip(context: Context) -> Finding:
+    """The projection runs over the pairs zip(R, K).
+
+    The constraints that a projection of these rows only, and of all rows, leaves broken.
+    """
     s = generate("default", context.seed, slots=1).setting
     z = np.full(s.shape, 1e3)
     visited = np.eye(s.servers, s.kinds, dtype=bool)  # the pairs (0, 0), (1, 1), ... of zip
@@ -154,14 +148,12 @@ def _algorithm_1_zip(context: Context) -> Finding:
     )
 
 
-@claim(
-    "equation-12",
-    "(12)",
-    Verdict.HOLDS_AMENDED,
-    says="At a projection every entry has 2(y - z) + rho = 0, or is at a bound.",
-    how="Multipliers of exact projections of random rows, with the printed and the full condition.",
-)
+@claim("equation-12", "(12)", Verdict.HOLDS_AMENDED)
 def _equation_12(context: Context) -> Finding:
+    """At a projection every entry has 2(y - z) + rho = 0, or is at a bound.
+
+    Multipliers of exact projections of random rows, with the printed and the full condition.
+    """
     point, y, demand, capacity = random_rows(context.rng(), context.pick(200, 2000, 20000), 4)
     full = np.abs(y.sum(axis=1) - capacity) <= 1e-9
     z, y, demand = point[full], y[full], demand[full]
@@ -212,15 +204,13 @@ def traced(z: np.ndarray, a: np.ndarray, c: float) -> Traced:
     return Traced(rounds, visited, emptied, result)
 
 
-@claim(
-    "equation-13",
-    "(13)",
-    Verdict.HOLDS_AMENDED,
-    says="The dual variable of a row is given by a quotient with the size of B3 below.",
-    how="(13) on exact projections of random rows, beside the multiplier that they have; and the rows on "
-    "which the loop evaluates it with an empty B3.",
-)
+@claim("equation-13", "(13)", Verdict.HOLDS_AMENDED)
 def _equation_13(context: Context) -> Finding:
+    """The dual variable of a row is given by a quotient with the size of B3 below.
+
+    (13) on exact projections of random rows, beside the multiplier that they have; and the rows on which the
+    loop evaluates it with an empty B3.
+    """
     point, y, a, c = random_rows(context.rng(), context.pick(200, 1000, 10000), 4)
     inner = (y > 1e-9) & (y < a - 1e-9)
     binds = inner.any(axis=1) & (np.minimum(point, a).clip(0.0).sum(axis=1) > c + 1e-9)
@@ -245,14 +235,12 @@ def _equation_13(context: Context) -> Finding:
     )
 
 
-@claim(
-    "complexity",
-    "Sec. 1 and Sec. 3.2",
-    Verdict.REFUTED,
-    says="A slot costs O(log K), or O(|L| log(K sum |R_l|)): the projection is fast.",
-    how="The entries that the loop visits on rows z_i = -n^i of one server and kind, against both.",
-)
+@claim("complexity", "Sec. 1 and Sec. 3.2", Verdict.REFUTED)
 def _complexity(_context: Context) -> Finding:
+    """A slot costs O(log K), or O(|L| log(K sum |R_l|)): the projection is fast.
+
+    The entries that the loop visits on rows z_i = -n^i of one server and kind, against both.
+    """
     lines = []
     for n in (8, 16, 32, 64):
         work = traced(-(float(n) ** np.arange(n)), np.full(n, float(n) ** n), 1.0).visited
@@ -275,11 +263,13 @@ def _complexity(_context: Context) -> Finding:
     "repeat-loop",
     "Sec. 3.2",
     Verdict.HOLDS,
-    says="In experiments the repeat loop is executed significantly less often than |L| times.",
-    how="Passes of the loop on the rows of runs, in parts of |L|; significantly less being half of it.",
     choices=("density of the graph: 2.5 ports a server, or all of them",),
 )
 def _repeat_loop(context: Context) -> Finding:
+    """In experiments the repeat loop is executed significantly less often than |L| times.
+
+    Passes of the loop on the rows of runs, in parts of |L|; significantly less being half of it.
+    """
     lines, means, heads = [], [], "density (ports per server) | rows | mean | largest"
     for density in (2.5, 10.0):
         drawn = generate("default", context.seed, density=density, servers=context.pick(8, 32, 128), slots=20)
@@ -302,14 +292,12 @@ def _repeat_loop(context: Context) -> Finding:
     )
 
 
-@claim(
-    "equation-9",
-    "(9), (10)",
-    Verdict.HOLDS_AMENDED,
-    says="The reward is continuously differentiable with this derivative.",
-    how="The supergradient inequality on random feasible pairs; one-sided differences at y = 0.",
-)
+@claim("equation-9", "(9), (10)", Verdict.HOLDS_AMENDED)
 def _equation_9(context: Context) -> Finding:
+    """The reward is continuously differentiable with this derivative.
+
+    The supergradient inequality on random feasible pairs; one-sided differences at y = 0.
+    """
     rng, trials = context.rng(), context.pick(100, 1000, 10000)
     s = generate("tiny", context.seed).setting
     arrivals = np.ones(s.ports, dtype=np.int64)

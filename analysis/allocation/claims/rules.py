@@ -22,16 +22,13 @@ def _decided(policy: Policy, instance: AllocationInstance, slots: int = 1) -> np
     return np.array(play(policy, instance, keep_decisions=True).decisions)[:slots]
 
 
-@claim(
-    "rules",
-    "(1) to (14), (25), Sec. 4",
-    Verdict.HOLDS,
-    says="What is played and judged is what the paper defines: projection, gradient, step, bound, regret, "
-    "heuristics.",
-    how="Instances of one or two ports, worked out by hand.",
-    ours=True,
-)
+@claim("rules", "(1) to (14), (25), Sec. 4", Verdict.HOLDS, ours=True)
 def _rules(_context: Context) -> Finding:
+    """What is played and judged is what the paper defines: projection, gradient, step, bound, regret,
+    heuristics.
+
+    Instances of one or two ports, worked out by hand.
+    """
     line = row([2.0, 1.0], 3.0, [[1, 1]] * 24)  # D^2 = 12, G^2 = 2, so that the step is 1/2
     longer = row([2.0, 1.0], 3.0, [[1, 1]] * 96)
     tight, point = row([2.0] * 4, 3.0).setting, np.array([[3.0], [2.0], [-1.0], [0.6]])

@@ -12,7 +12,7 @@ import numpy as np
 from ....models.allocation import geometry
 from ....online.allocation import Ogasched
 from ....online.play import play
-from ...claim import Context, Finding, Register, Verdict, Why
+from ...claim import Context, Finding, Register, Why
 from ...experiments import lead, policy_seed, seeds
 from ...plots import POSITIVE
 from ...study import Statement, judge
@@ -45,13 +45,14 @@ def own_steps(who: Contender, setup: Setup, seed: int, slots: int) -> tuple[np.n
 @claim(
     "eta0",
     "Table 1, Sec. 4",
-    Verdict.UNDETERMINED,
     turns=("1 % of a core, 1 GB", "8 cores, 64 GB"),
-    says="eta0 = 25 and decay 0.9999 tune the step around the value (26), and this serves the reward.",
-    how="Whether (26) in a run and the steps of Table 1 overlap; rewards of both and of D/(G sqrt T).",
     choices=(*OPEN, "and 1 % of a core, as the traces count"),
 )
 def _eta0(context: Context) -> Finding:
+    """eta0 = 25 and decay 0.9999 tune the step around the value (26), and this serves the reward.
+
+    Whether (26) in a run and the steps of Table 1 overlap; rewards of both and of D/(G sqrt T).
+    """
     here = on(context, seeds(context, 3, 6, 20), {**readings.UNITS, **readings.FINEST})
     study = here.play((CONSTANT, PER_SLOT, TABLE_1), {"defaults": Setup(slots=context.pick(40, 200, 2000))})
     few, last = context.pick(20, 40, 2000), ETA0 * DECAY**1999  # at the end of 2000 slots
@@ -95,14 +96,15 @@ GROWN, LARGER = "(26) is by more than {:g} % larger in the last tenth than in th
 @claim(
     "step-26-grows",
     "Sec. 4.1, on (26)",
-    Verdict.UNDETERMINED,
     turns=("8 cores, 64 GB; y(1) zero", "public code; y(1) fair"),
-    says="(26) makes the step larger and larger as time goes on.",
-    how="The mean of (26) in the last tenth of a run against the first, over readings of the setting; each "
-    "value as for the same number of edges with jobs, which takes out the luck of the arrivals.",
     choices=(*OPEN, "the initial decision y(1): nothing, or every port's fair share"),
 )
 def _step_26_grows(context: Context) -> Finding:
+    """(26) makes the step larger and larger as time goes on.
+
+    The mean of (26) in the last tenth of a run against the first, over readings of the setting; each value as
+    for the same number of edges with jobs, which takes out the luck of the arrivals.
+    """
     here, slots, tenths = on(context, seeds(context, 3, 8, 20)), context.pick(40, 100, 2000), range(1, 11)
     names = {f"y(1) {start}": f"y(1) {start}" for start in ("zero", "fair")}
     starts = [Contender(name, partial(Ogasched, "per-slot", name.split()[-1])) for name in names]
@@ -127,16 +129,12 @@ def _step_26_grows(context: Context) -> Finding:
     )
 
 
-@claim(
-    "increasing-T",
-    "Sec. 4.1 and 4.2, first finding",
-    Verdict.UNDETERMINED,
-    because=Why.SAMPLES,
-    says="OGASched's performance rises with the horizon.",
-    how="Average reward over nested horizons, alone and against FAIRNESS on the same slots.",
-    choices=CHOICES,
-)
+@claim("increasing-T", "Sec. 4.1 and 4.2, first finding", because=Why.SAMPLES, choices=CHOICES)
 def _increasing_horizon(context: Context) -> Finding:
+    """OGASched's performance rises with the horizon.
+
+    Average reward over nested horizons, alone and against FAIRNESS on the same slots.
+    """
     study = on(context).play((*OGASCHED, FAIRNESS), readings.horizons(context))
     return readings.finding(
         study,
@@ -165,17 +163,13 @@ def _wobble(who: Contender, setup: Setup, seed: int) -> list[float]:
     return [100.0 * (abs(np.diff(m)).sum() - abs(m[-1] - m[0])) / abs(mean[-1]) for m in spans]
 
 
-@claim(
-    "oscillation",
-    "Sec. 4.1, on Fig. 2",
-    Verdict.UNDETERMINED,
-    because=Why.SAMPLES,
-    says="The average reward oscillates at the beginning, a leading cause being the good initial decision.",
-    how="How much the average until slot t goes back and forth in the second and in the last twentieth of "
-    "the slots, from the fair share and from nothing.",
-    choices=CHOICES,
-)
+@claim("oscillation", "Sec. 4.1, on Fig. 2", because=Why.SAMPLES, choices=CHOICES)
 def _oscillation(context: Context) -> Finding:
+    """The average reward oscillates at the beginning, a leading cause being the good initial decision.
+
+    How much the average until slot t goes back and forth in the second and in the last twentieth of the
+    slots, from the fair share and from nothing.
+    """
     who, heads = (FAIRNESS, *OGASCHED, *FROM_NOTHING.values()), ("beginning", "end")
     study = on(context).measure(who, readings.fig_2(context), heads, _wobble)
     decays = by_step(study, lambda f, who: f[who][:, 0] - f[who][:, 1])
@@ -200,13 +194,14 @@ NEGATIVE, MANY = "with eta0 = 100 the reward is negative in more than {:g} % of 
 @claim(
     "figure-4",
     "Fig. 4, Sec. 4.1",
-    Verdict.UNDETERMINED,
     because=Why.SAMPLES,
-    says="Wrong steps make many rewards negative; decays 0.995 to 0.9999 are best, 0.9999 beats 1.0001.",
-    how="Rewards over a grid of eta0 and decay; the best decay of the range against the best outside.",
     choices=(*OPEN, "utilities: mixed, or all reciprocal", "how many slots are many"),
 )
 def _figure_4(context: Context) -> Finding:
+    """Wrong steps make many rewards negative; decays 0.995 to 0.9999 are best, 0.9999 beats 1.0001.
+
+    Rewards over a grid of eta0 and decay; the best decay of the range against the best outside.
+    """
     here, setup = on(context, seeds(context, 3, 6, 10)), Setup(slots=context.pick(40, 200, 8000))
     initial = context.pick((1.0, ETA0, 100.0), (1.0, ETA0, 100.0), (0.1, 1.0, 5.0, ETA0, 100.0))
     by_start, by_decay = [_stepped(eta, DECAY) for eta in initial], [_stepped(ETA0, d) for d in DECAYS]

@@ -42,14 +42,12 @@ TABLE_2 = {
 """Table 2 as printed: average reward per slot. T = 2000, rho = 0.7 and density 2.5 are all the defaults."""
 
 
-@claim(
-    "table-1",
-    "Table 1",
-    Verdict.HOLDS,
-    says="The default settings.",
-    how="Each parameter beside what the default size of the generator draws.",
-)
+@claim("table-1", "Table 1", Verdict.HOLDS)
 def _table_1(context: Context) -> Finding:
+    """The default settings.
+
+    Each parameter beside what the default size of the generator draws.
+    """
     sampled = seeds(context, 2, 4, 20)
     made = [instance(Setup(), seed) for seed in track(context, sampled)]
     first, step = made[0].setting, Ogasched("decay")
@@ -95,14 +93,15 @@ def _columns(context: Context) -> Study:
 @claim(
     "table-2",
     "Table 2",
-    Verdict.UNDETERMINED,
     turns=("1 core, 1 GB; OGASched (Table 1)", "8 cores, 64 GB; OGASched (Table 1)"),
-    says="In every column OGASched earns most, by the leads that follow from the printed rewards.",
-    how="All columns again over readings of the setting, with a fiftieth of the slots outside the full "
-    "mode; the mean of the printed leads beside what one more run would give.",
     choices=CHOICES,
 )
 def _table_2(context: Context) -> Finding:
+    """In every column OGASched earns most, by the leads that follow from the printed rewards.
+
+    All columns again over readings of the setting, with a fiftieth of the slots outside the full mode; the
+    mean of the printed leads beside what one more run would give.
+    """
     study, heads = _columns(context), " | ".join(("column", *ALGORITHMS))
     own, *others = np.array(list(TABLE_2.values())).T
     means = {who: float((100.0 * (own / v - 1.0)).mean()) for who, v in zip(BASELINES, others, strict=True)}
@@ -118,14 +117,12 @@ def _table_2(context: Context) -> Finding:
     )
 
 
-@claim(
-    "table-2-consistency",
-    "Table 2",
-    Verdict.REFUTED,
-    says="Every entry is the average reward of its setting: equal settings have equal rewards.",
-    how="The printed numbers of T = 2000 and rho = 0.7, both of which are the defaults, beside each other.",
-)
+@claim("table-2-consistency", "Table 2", Verdict.REFUTED)
 def _table_2_consistency(_context: Context) -> Finding:
+    """Every entry is the average reward of its setting: equal settings have equal rewards.
+
+    The printed numbers of T = 2000 and rho = 0.7, both of which are the defaults, beside each other.
+    """
     first, second, high = (TABLE_2[head] for head in ("T = 2000", "rho = 0.7", "rho = 0.9"))
     differ = [100.0 * (b / a - 1.0) for a, b in zip(first, second, strict=True)]
     reverses = (first[0] < high[0]) != (second[0] < high[0])
@@ -144,15 +141,12 @@ def _table_2_consistency(_context: Context) -> Finding:
     )
 
 
-@claim(
-    "rho-monotone",
-    "Sec. 4.2, second finding",
-    Verdict.NOT_REPRODUCED,
-    says="OGASched's reward falls when the arrival probability goes from 0.7 to 0.9.",
-    how="OGASched and the stationary optimum on nested arrivals: those of 0.9 contain those of 0.7.",
-    choices=CHOICES,
-)
+@claim("rho-monotone", "Sec. 4.2, second finding", Verdict.NOT_REPRODUCED, choices=CHOICES)
 def _rho_monotone(context: Context) -> Finding:
+    """OGASched's reward falls when the arrival probability goes from 0.7 to 0.9.
+
+    OGASched and the stationary optimum on nested arrivals: those of 0.9 contain those of 0.7.
+    """
     levels = varied(context, "rho = {}", "arrival_probability", (0.3, 0.5, 0.7, 0.9))
     study = on(context).play(OGASCHED, levels, readings.WITH_OPTIMA)
     arrivals = [[instance(one, seed).arrivals for one in levels.values()] for seed in study.seeds]
@@ -172,16 +166,13 @@ def _rho_monotone(context: Context) -> Finding:
     )
 
 
-@claim(
-    "rho-and-density",
-    "Sec. 4.2, second and third finding",
-    Verdict.HOLDS,
-    says="More arrivals and a denser graph both bring more reward; with density the overhead grows slowly.",
-    how="Rewards at rho 0.3 and 0.7 and at density 2 and 3; that the overhead grows slowly, less than the "
-    "gain, in reward, is the same as more reward, which is gain less overhead.",
-    choices=CHOICES,
-)
+@claim("rho-and-density", "Sec. 4.2, second and third finding", Verdict.HOLDS, choices=CHOICES)
 def _rho_and_density(context: Context) -> Finding:
+    """More arrivals and a denser graph both bring more reward; with density the overhead grows slowly.
+
+    Rewards at rho 0.3 and 0.7 and at density 2 and 3; that the overhead grows slowly, less than the gain, in
+    reward, is the same as more reward, which is gain less overhead.
+    """
     by_rho = varied(context, "rho = {}", "arrival_probability", (0.3, 0.7))
     by_density = varied(context, "density {:g}", "density", (2.0, 3.0))
     arrivals = on(context).play(OGASCHED, by_rho)
@@ -200,16 +191,13 @@ def alternating(slots: int) -> AllocationInstance:
     return row([1.0, 1.0], 1.0, [[t % 2, 1 - t % 2] for t in range(slots)])
 
 
-@claim(
-    "always-best",
-    "Sec. 4.2, first finding",
-    Verdict.NOT_REPRODUCED,
-    says="Whatever the parameter settings, OGASched earns more than every baseline.",
-    how="Leads over each heuristic by utility family, contention, arrivals and density, over readings of "
-    "the setting; and an instance of the model where all heuristics lead.",
-    choices=CHOICES,
-)
+@claim("always-best", "Sec. 4.2, first finding", Verdict.NOT_REPRODUCED, choices=CHOICES)
 def _always_best(context: Context) -> Finding:
+    """Whatever the parameter settings, OGASched earns more than every baseline.
+
+    Leads over each heuristic by utility family, contention, arrivals and density, over readings of the
+    setting; and an instance of the model where all heuristics lead.
+    """
     situations = {
         **varied(context, "utility {}", "utility", ("mix", "linear", "log", "reciprocal", "poly")),
         **varied(context, "contention {:g}", "contention", (0.1, 20.0)),
@@ -234,14 +222,15 @@ def _always_best(context: Context) -> Finding:
 @claim(
     "fairness-best",
     "Sec. 4.1",
-    Verdict.UNDETERMINED,
     turns=("8 cores, 64 GB; ports with jobs", "8 cores, 64 GB; all ports"),
-    says="FAIRNESS is the best of the baselines.",
-    how="FAIRNESS, as a share of all ports of a server (as printed) or of those with jobs, against the "
-    "other three in the setting of Fig. 2 and on the defaults.",
     choices=(*OPEN, "FAIRNESS: a share of all ports of a server, or of those that have jobs"),
 )
 def _fairness_best(context: Context) -> Finding:
+    """FAIRNESS is the best of the baselines.
+
+    FAIRNESS, as a share of all ports of a server (as printed) or of those with jobs, against the other three
+    in the setting of Fig. 2 and on the defaults.
+    """
     settings = {"Fig. 2": fig_2(context), "defaults": usual(context)}
     study = on(context).play(runs.HEURISTICS, settings)
     forms = {"ports with jobs": FAIRNESS.label, "all ports": runs.FAIRNESS_LITERAL.label}
@@ -263,11 +252,13 @@ def _fairness_best(context: Context) -> Finding:
     "binpacking-spreading",
     "Sec. 4, baselines",
     Verdict.HOLDS_AMENDED,
-    says="BINPACKING and SPREADING are two policies with opposite preferences.",
-    how="Their rewards slot by slot, by the part of the greatest possible allocation that one job may take.",
     choices=("how much one job may take in all",),
 )
 def _binpacking_spreading(context: Context) -> Finding:
+    """BINPACKING and SPREADING are two policies with opposite preferences.
+
+    Their rewards slot by slot, by the part of the greatest possible allocation that one job may take.
+    """
     sampled, setup = seeds(context, 2, 3, 20), usual(context)
     busy = np.stack([instance(setup, seed).arrivals.any(axis=1) for seed in sampled])
     rows, share = [], {}
@@ -298,13 +289,14 @@ def _binpacking_spreading(context: Context) -> Finding:
 @claim(
     "abstract-improvement",
     "Abstract, Sec. 1 and 4.1",
-    Verdict.UNDETERMINED,
     turns=("1 core, 1 GB; OGASched (Table 1)", "8 cores, 64 GB; OGASched (Table 1)"),
-    says="OGASched outperforms the four heuristics by 11.33, 7.75, 13.89 and 13.44 %.",
-    how="The signs of the leads in the setting of Fig. 2, and whether one more run would give the printed.",
     choices=CHOICES,
 )
 def _abstract_improvement(context: Context) -> Finding:
+    """OGASched outperforms the four heuristics by 11.33, 7.75, 13.89 and 13.44 %.
+
+    The signs of the leads in the setting of Fig. 2, and whether one more run would give the printed.
+    """
     study = on(context).play(runs.EVERYONE, {"Fig. 2": fig_2(context)})
     return readings.finding(
         study,
@@ -314,14 +306,12 @@ def _abstract_improvement(context: Context) -> Finding:
     )
 
 
-@claim(
-    "running-time",
-    "Captions of Fig. 2 and 5",
-    Verdict.NOT_CHECKABLE,
-    says="8000 slots take an hour at the default size, 10000 slots 15 hours at the large one.",
-    how="Not at all: it is a statement about one machine and one program.",
-)
+@claim("running-time", "Captions of Fig. 2 and 5", Verdict.NOT_CHECKABLE)
 def _running_time(_context: Context) -> Finding:
+    """8000 slots take an hour at the default size, 10000 slots 15 hours at the large one.
+
+    Not at all: it is a statement about one machine and one program.
+    """
     return finding(
         Verdict.NOT_CHECKABLE,
         "Both times are of a machine and a program that are not available.",

@@ -27,14 +27,12 @@ from .readings import OPEN, UNITS, below_proportion
 claim = Register("allocation")
 
 
-@claim(
-    "definition-1",
-    "Definition 1, (7)",
-    Verdict.HOLDS_AMENDED,
-    says="A concave utility of a sum of allocations equals the sum of the utilities per server.",
-    how="Both sides of (7) for the four families of (27) with one device on each of two servers.",
-)
+@claim("definition-1", "Definition 1, (7)", Verdict.HOLDS_AMENDED)
 def _definition_1(_context: Context) -> Finding:
+    """A concave utility of a sum of allocations equals the sum of the utilities per server.
+
+    Both sides of (7) for the four families of (27) with one device on each of two servers.
+    """
     one = np.ones(len(utility.KINDS))
     codes = np.arange(len(one))
     values = 2.0 * utility.value(codes, one, one) - utility.value(codes, one, 2.0 * one)
@@ -48,14 +46,12 @@ def _definition_1(_context: Context) -> Finding:
     )
 
 
-@claim(
-    "proposition-1",
-    "Proposition 1",
-    Verdict.HOLDS,
-    says="The feasible set is convex and a slot's reward is concave.",
-    how="Random pairs of feasible decisions on a default instance: chords and mixtures.",
-)
+@claim("proposition-1", "Proposition 1", Verdict.HOLDS)
 def _proposition_1(context: Context) -> Finding:
+    """The feasible set is convex and a slot's reward is concave.
+
+    Random pairs of feasible decisions on a default instance: chords and mixtures.
+    """
     rng, trials = context.rng(), context.pick(20, 200, 2000)
     instance = generate("default", context.seed, slots=1)
     s, arrivals = instance.setting, np.ones(instance.setting.ports, dtype=np.int64)
@@ -121,15 +117,13 @@ def _settings(count: int, seed: int) -> Iterator[AllocationInstance]:
         yield generate("tiny", seed + n, ports=2 + n % 4, utility=of, contention=contention, integer=True)
 
 
-@claim(
-    "theorem-1",
-    "Theorem 1, (14)",
-    Verdict.HOLDS,
-    says="The stationary regret is at most D G sqrt(T), for every arrival sequence.",
-    how="OGASched with the constant step on small instances of all families under random, periodic, "
-    "one-sided and adaptive arrivals, against the certified bound of the stationary optimum.",
-)
+@claim("theorem-1", "Theorem 1, (14)", Verdict.HOLDS)
 def _theorem_1_holds(context: Context) -> Finding:
+    """The stationary regret is at most D G sqrt(T), for every arrival sequence.
+
+    OGASched with the constant step on small instances of all families under random, periodic, one-sided and
+    adaptive arrivals, against the certified bound of the stationary optimum.
+    """
     rng, lengths = context.rng(), context.pick((10, 100), (10, 1000), (10, 100, 1000, 5000))
     ratios: dict[str, list[float]] = {}
     tight, below, worst = -np.inf, 0, None
@@ -174,14 +168,12 @@ def six_slot_example(slots: int) -> AllocationInstance:
     return row([1.0] * 101, 1.0, arrivals.astype(int).tolist())
 
 
-@claim(
-    "equation-26",
-    "(26)",
-    Verdict.REFUTED,
-    says="The step D / (norm of the slot's own gradient sqrt(T)) achieves the bound.",
-    how="One server, 101 ports, linear utilities; regret over T under (26) and under the constant step.",
-)
+@claim("equation-26", "(26)", Verdict.REFUTED)
 def _equation_26(context: Context) -> Finding:
+    """The step D / (norm of the slot's own gradient sqrt(T)) achieves the bound.
+
+    One server, 101 ports, linear utilities; regret over T under (26) and under the constant step.
+    """
     lines = []
     for slots in context.pick((300, 1000), (300, 1000, 3000), (300, 1000, 3000, 10000)):
         instance = six_slot_example(slots)
@@ -200,14 +192,12 @@ def _equation_26(context: Context) -> Finding:
     )
 
 
-@claim(
-    "equation-16",
-    "(16)",
-    Verdict.HOLDS_AMENDED,
-    says="Summing (15) leaves - |y(T) - y*|^2 on the right.",
-    how="Both sides of inequality (i) on runs of OGASched, with y(T) as printed and with y(T + 1).",
-)
+@claim("equation-16", "(16)", Verdict.HOLDS_AMENDED)
 def _equation_16(context: Context) -> Finding:
+    """Summing (15) leaves - |y(T) - y*|^2 on the right.
+
+    Both sides of inequality (i) on runs of OGASched, with y(T) as printed and with y(T + 1).
+    """
     failed = {"y(T)": 0, "y(T + 1)": 0}
     smallest = row([1.0], 1.0, [[1]])
     made = [generate("tiny", seed, slots=1 + n % 4) for n, seed in enumerate(seeds(context, 3, 19, 99))]
@@ -240,14 +230,12 @@ def _summed(instance: AllocationInstance, best: np.ndarray) -> dict[str, bool]:
     return dict(zip(("y(T)", "y(T + 1)"), holds.tolist(), strict=True))
 
 
-@claim(
-    "equation-22",
-    "(18) to (22)",
-    Verdict.HOLDS,
-    says="The squared norm of the gradient is at most beta*^2 + K varpi*^2 per edge.",
-    how="Gradients at random points and at y = 0, all ports having jobs, on instances of all families.",
-)
+@claim("equation-22", "(18) to (22)", Verdict.HOLDS)
 def _equation_22(context: Context) -> Finding:
+    """The squared norm of the gradient is at most beta*^2 + K varpi*^2 per edge.
+
+    Gradients at random points and at y = 0, all ports having jobs, on instances of all families.
+    """
     rng, tried = context.rng(), context.pick(5, 50, 500)
     shares, worst = {}, None
     for family in (*utility.KINDS, "mix"):
@@ -266,14 +254,12 @@ def _equation_22(context: Context) -> Finding:
     )
 
 
-@claim(
-    "equation-24",
-    "(24), (25)",
-    Verdict.HOLDS_AMENDED,
-    says="The squared distance of two decisions is bounded by (25), one step of it being an equation.",
-    how="Both sides of the equation, and the distance, of random feasible pairs on a default instance.",
-)
+@claim("equation-24", "(24), (25)", Verdict.HOLDS_AMENDED)
 def _equation_24(context: Context) -> Finding:
+    """The squared distance of two decisions is bounded by (25), one step of it being an equation.
+
+    Both sides of the equation, and the distance, of random feasible pairs on a default instance.
+    """
     rng, trials = context.rng(), context.pick(20, 100, 1000)
     s = generate("default", context.seed, slots=1).setting
     largest, equal, above = 0.0, 0, 0
@@ -295,14 +281,12 @@ def _equation_24(context: Context) -> Finding:
     )
 
 
-@claim(
-    "regular-graph",
-    "Proof of Theorem 1, after (19)",
-    Verdict.HOLDS_AMENDED,
-    says="On a right d-regular graph the sum of beta*^2 over the edges is at most d |L| beta*^2.",
-    how="The sum of (19) on right d-regular graphs, all ports having jobs.",
-)
+@claim("regular-graph", "Proof of Theorem 1, after (19)", Verdict.HOLDS_AMENDED)
 def _regular_graph(context: Context) -> Finding:
+    """On a right d-regular graph the sum of beta*^2 over the edges is at most d |L| beta*^2.
+
+    The sum of (19) on right d-regular graphs, all ports having jobs.
+    """
     lines = []
     for ports, servers, degree in ((2, 6, 1), (4, 4, 2), (6, 2, 3), (10, 128, 2)):
         rng = context.rng()
@@ -326,11 +310,13 @@ def _regular_graph(context: Context) -> Finding:
     "growth-in-slots",
     "Sec. 3.3, after Theorem 1",
     Verdict.HOLDS_AMENDED,
-    says="The regret is of the order Theta(H sqrt(T)).",
-    how="Growth exponent over T with a confidence interval, and an instance without regret.",
     choices=("the initial decision y(1)",),
 )
 def _growth_in_slots(context: Context) -> Finding:
+    """The regret is of the order Theta(H sqrt(T)).
+
+    Growth exponent over T with a confidence interval, and an instance without regret.
+    """
     lengths = np.array(context.pick((50, 100, 200), (125, 250, 500, 1000), (250, 1000, 4000, 16000)))
     sampled = seeds(context, 5, 5, 20)
     made = (generate("default", seed, slots=int(lengths[-1])) for seed in track(context, sampled))
@@ -363,11 +349,13 @@ GRAPHS: Mapping[str, Callable[[int], float]] = {
     "growth-in-ports",
     "Abstract, Sec. 3.3",
     Verdict.HOLDS,
-    says="The regret grows sublinearly with the number of job types.",
-    how="One less the growth exponent over |L|, on two families of graphs, and that of the bound.",
     choices=("what stays when |L| grows: servers per port, or ports per server",),
 )
 def _growth_in_ports(context: Context) -> Finding:
+    """The regret grows sublinearly with the number of job types.
+
+    One less the growth exponent over |L|, on two families of graphs, and that of the bound.
+    """
     counts = np.array(context.pick((5, 10, 20), (5, 10, 20, 40), (5, 10, 20, 40, 80, 160)))
     sampled, slots = seeds(context, 5, 6, 20), context.pick(60, 250, 2000)
     regret, rows = dict[str, np.ndarray](), []
@@ -390,14 +378,12 @@ def _growth_in_ports(context: Context) -> Finding:
     )
 
 
-@claim(
-    "regret-over-time",
-    "Sec. 3.3",
-    Verdict.HOLDS,
-    says="The regret is sublinear in the number of slots.",
-    how="Regret over time on default instances; regret per slot at the end against the middle.",
-)
+@claim("regret-over-time", "Sec. 3.3", Verdict.HOLDS)
 def _regret_over_time(context: Context) -> Finding:
+    """The regret is sublinear in the number of slots.
+
+    Regret over time on default instances; regret per slot at the end against the middle.
+    """
     slots, sampled = context.pick(50, 500, 8000), seeds(context, 3, 4, 10)
     instances = [generate("default", seed, slots=slots) for seed in sampled]
     found = regret_curves(Ogasched, instances, dynamic=True, progress=context.progress)
@@ -434,14 +420,12 @@ def _regret_over_time(context: Context) -> Finding:
     )
 
 
-@claim(
-    "sota",
-    "Abstract, Sec. 1, 3.3, 5 and 6",
-    Verdict.NOT_CHECKABLE,
-    says="O(sqrt(|L| T)) is the best regret so far, and the first that is sublinear in the job types.",
-    how="Not by runs: it compares with a literature.",
-)
+@claim("sota", "Abstract, Sec. 1, 3.3, 5 and 6", Verdict.NOT_CHECKABLE)
 def _sota(_context: Context) -> Finding:
+    """O(sqrt(|L| T)) is the best regret so far, and the first that is sublinear in the job types.
+
+    Not by runs: it compares with a literature.
+    """
     return finding(
         Verdict.NOT_CHECKABLE,
         "A statement about other papers, which no run can confirm or refute.",
@@ -450,14 +434,12 @@ def _sota(_context: Context) -> Finding:
     )
 
 
-@claim(
-    "several-arrivals",
-    "Sec. 3.4",
-    Verdict.HOLDS,
-    says="OGASched also solves the problem with several jobs per port, after a transformation.",
-    how="Random counts, as weights of the port and as copies of it: regret against Theorem 1.",
-)
+@claim("several-arrivals", "Sec. 3.4", Verdict.HOLDS)
 def _several_arrivals(context: Context) -> Finding:
+    """OGASched also solves the problem with several jobs per port, after a transformation.
+
+    Random counts, as weights of the port and as copies of it: regret against Theorem 1.
+    """
     rng = context.rng()
     ratios, worst = [], None
     for seed in track(context, seeds(context, 3, 20, 100)):
@@ -478,14 +460,15 @@ def _several_arrivals(context: Context) -> Finding:
 @claim(
     "theorem-1-looseness",
     "Theorem 1 at the sizes of Sec. 4",
-    Verdict.UNDETERMINED,
     because=Why.SAMPLES,
-    says="The bound says something at the paper's default size: it is below the stationary optimum.",
-    how="The bound beside the stationary optimum of default instances.",
     ours=True,
     choices=OPEN,
 )
 def _looseness(context: Context) -> Finding:
+    """The bound says something at the paper's default size: it is below the stationary optimum.
+
+    The bound beside the stationary optimum of default instances.
+    """
     sampled, below = seeds(context, 3, 5, 20), {}
     for name, turn in track(context, UNITS.items()):
         made = [instance(turn(Setup()), seed) for seed in sampled]
@@ -499,15 +482,12 @@ def _looseness(context: Context) -> Finding:
     )
 
 
-@claim(
-    "worst-case",
-    "(6)",
-    Verdict.HOLDS,
-    says="The supremum of the regret over arrival sequences obeys Theorem 1.",
-    how="All 0/1 sequences on a tiny instance, and a search over longer ones.",
-    ours=True,
-)
+@claim("worst-case", "(6)", Verdict.HOLDS, ours=True)
 def _worst_arrivals(context: Context) -> Finding:
+    """The supremum of the regret over arrival sequences obeys Theorem 1.
+
+    All 0/1 sequences on a tiny instance, and a search over longer ones.
+    """
     made = generate("tiny", context.seed, ports=2, slots=context.pick(3, 4, 7))
     found = worst_case(Ogasched, made, seed=context.seed, evaluations=2**14)
     context.progress(0.5)

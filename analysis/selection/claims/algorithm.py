@@ -142,14 +142,12 @@ def right(given: Case, solve: Callable[..., tuple[np.ndarray, np.ndarray]]) -> t
     return bool((values == exact).all()), bool(solved[exact > -np.inf].all())
 
 
-@claim(
-    "algorithm-2",
-    "Algorithm 2, lines 9-17",
-    REFUTED,
-    says="The dynamic program returns an optimal set for every s.",
-    how="Values and sets for every attainable s against enumeration on random small cases.",
-)
+@claim("algorithm-2", "Algorithm 2, lines 9-17", REFUTED)
 def _algorithm_2_sets(context: Context) -> Finding:
+    """The dynamic program returns an optimal set for every s.
+
+    Values and sets for every attainable s against enumeration on random small cases.
+    """
     count = context.pick(100, 300, 10000)
     rows = [right(one, algorithm_2) for one in track(context, random_cases(context.rng(), count))]
     values_right, sets_right = (100.0 * np.mean(rows, axis=0)).tolist()
@@ -169,14 +167,12 @@ def _algorithm_2_sets(context: Context) -> Finding:
     )
 
 
-@claim(
-    "recursion",
-    "Sec. 3.2, (23)-(27)",
-    HOLDS,
-    says="P5 has the substructure of (23), (24) and (27), so a recursion over s, c and i solves every P4.",
-    how="The recursion with x handed on as in (23), against enumeration, for every s and first channel i.",
-)
+@claim("recursion", "Sec. 3.2, (23)-(27)", HOLDS)
 def _recursion(context: Context) -> Finding:
+    """P5 has the substructure of (23), (24) and (27), so a recursion over s, c and i solves every P4.
+
+    The recursion with x handed on as in (23), against enumeration, for every s and first channel i.
+    """
     wrong = cells_seen = 0
     for given in track(context, random_cases(context.rng(), context.pick(30, 100, 2000))):
         for i in range(len(given.upsilon)):
@@ -207,14 +203,12 @@ class ByPrograms(Esdp):
         return select(sets, values, sigma2, self.form)[1]
 
 
-@claim(
-    "unattainable-s",
-    "(21), Algorithm 2, line 1",
-    REFUTED,
-    says="The best s is the one with the largest s + sqrt(Sigma^2.x(s)), over all s in S(t).",
-    how="P4(s) solved exactly, x(s) = 0 where no set reaches s as in line 1: one channel worth 1/4 played.",
-)
+@claim("unattainable-s", "(21), Algorithm 2, line 1", REFUTED)
 def _unattainable_s(_context: Context) -> Finding:
+    """The best s is the one with the largest s + sqrt(Sigma^2.x(s)), over all s in S(t).
+
+    P4(s) solved exactly, x(s) = 0 where no set reaches s as in line 1: one channel worth 1/4 played.
+    """
     note = "with x(s) = 0 for s that no set reaches, the only channel is no more chosen"
     small = one_device([(0, 0)], [0.25], 60, note)
     used = {form: int(decided(ByPrograms(form=form), small).sum()) for form in ("printed", "dropped")}
@@ -244,15 +238,12 @@ class ShortSets(EsdpPrinted):
         self._xi, self._width = exact._xi, exact._width
 
 
-@claim(
-    "truncated-s",
-    "(18), (19) with alpha |E| of Sec. 4",
-    REFUTED,
-    says="alpha |E| can stand for the most channels that fit at once as the end of S(t).",
-    how="ESDP with the exact m everywhere else, played on six channels of which five fit.",
-    choices=("alpha (0.25 to 1)",),
-)
+@claim("truncated-s", "(18), (19) with alpha |E| of Sec. 4", REFUTED, choices=("alpha (0.25 to 1)",))
 def _truncated_s(context: Context) -> Finding:
+    """Alpha |E| can stand for the most channels that fit at once as the end of S(t).
+
+    ESDP with the exact m everywhere else, played on six channels of which five fit.
+    """
     slots = context.pick(200, 400, 2000)
     small = six_channels(slots)
     regret = {a: 5.0 * slots - play(ShortSets(alpha=a), small).total for a in (0.25, 0.5, 0.75, 1.0)}
@@ -299,15 +290,12 @@ def earned_slots(here: SelectionInstance, last: bool) -> int:
     return earned
 
 
-@claim(
-    "infinite-sigma",
-    "(10), (17), Algorithm 1, Algorithm 2, line 9",
-    REFUTED,
-    says="Sigma = +infinity for channels never tried makes the algorithm explore.",
-    how="A port that never has a job beside one that always has; Algorithm 2 in floating point, slot 1.",
-    choices=("ties",),
-)
+@claim("infinite-sigma", "(10), (17), Algorithm 1, Algorithm 2, line 9", REFUTED, choices=("ties",))
 def _infinite_sigma(context: Context) -> Finding:
+    """Sigma = +infinity for channels never tried makes the algorithm explore.
+
+    A port that never has a job beside one that always has; Algorithm 2 in floating point, slot 1.
+    """
     slots = context.pick(20, 50, 500)
     note = "with sigma = +infinity the port that never has a job is planned for in every slot"
     small = one_device([(0, 0), (1, 0)], [0.5, 0.5], np.tile([0, 1], (slots, 1)), note)
@@ -330,14 +318,12 @@ def _infinite_sigma(context: Context) -> Finding:
     )
 
 
-@claim(
-    "algorithm-2-complexity",
-    "Sec. 3.2, after Algorithm 2",
-    Verdict.HOLDS_AMENDED,
-    says="Algorithm 2 is of O(|E| |S| prod c_k) complexity, that is, polynomial.",
-    how="Count the cells that it fills when run, and their growth with the bits of the input.",
-)
+@claim("algorithm-2-complexity", "Sec. 3.2, after Algorithm 2", Verdict.HOLDS_AMENDED)
 def _complexity(context: Context) -> Finding:
+    """Algorithm 2 is of O(|E| |S| prod c_k) complexity, that is, polynomial.
+
+    Count the cells that it fills when run, and their growth with the bits of the input.
+    """
     lines = []
     most = context.pick({1: 5, 2: 3, 3: 2}, {1: 6, 2: 4, 3: 2}, {1: 8, 2: 6, 3: 4})  # bits
     for kinds in track(context, most):
@@ -356,15 +342,12 @@ def _complexity(context: Context) -> Finding:
     )
 
 
-@claim(
-    "rounding",
-    "Proof of Theorem 1, (30)",
-    HOLDS,
-    says="Upsilon / xi is at least v-hat and exceeds it by at most 1 / xi, channel by channel.",
-    how="Statistics as they occur; both sides for every channel, and how much of the room is used.",
-    choices=("alpha |E| or the exact m in xi",),
-)
+@claim("rounding", "Proof of Theorem 1, (30)", HOLDS, choices=("alpha |E| or the exact m in xi",))
 def _rounding(context: Context) -> Finding:
+    """Upsilon / xi is at least v-hat and exceeds it by at most 1 / xi, channel by channel.
+
+    Statistics as they occur; both sides for every channel, and how much of the room is used.
+    """
     rng, over = context.rng(), list[float]()
     for n in track(context, range(context.pick(100, 300, 3000))):
         given, known = occurring(rng, None if n % 2 else 0.5)
@@ -377,14 +360,12 @@ def _rounding(context: Context) -> Finding:
     )
 
 
-@claim(
-    "chain-32",
-    "Proof of Theorem 1, (31), (32)",
-    HOLDS,
-    says="The largest index over Omega(t) is at most the rounded one over xi, and that the best of P4(s).",
-    how="Both inequalities by enumeration on statistics as they occur, with random arrivals and the exact m.",
-)
+@claim("chain-32", "Proof of Theorem 1, (31), (32)", HOLDS)
 def _chain_32(context: Context) -> Finding:
+    """The largest index over Omega(t) is at most the rounded one over xi, and that the best of P4(s).
+
+    Both inequalities by enumeration on statistics as they occur, with random arrivals and the exact m.
+    """
     rng, slack = context.rng(), []
     for _ in track(context, range(context.pick(60, 200, 2000))):
         given, known = occurring(rng)
@@ -403,14 +384,12 @@ def _chain_32(context: Context) -> Finding:
     )
 
 
-@claim(
-    "p3-np-hard",
-    "Sec. 3.2",
-    Verdict.HOLDS_AMENDED,
-    says="Without delta(t), P3 is NP-hard; adding the sequence makes it solvable.",
-    how="Subset sums written as P3, solved exactly, against enumeration.",
-)
+@claim("p3-np-hard", "Sec. 3.2", Verdict.HOLDS_AMENDED)
 def _p3_np_hard(context: Context) -> Finding:
+    """Without delta(t), P3 is NP-hard; adding the sequence makes it solvable.
+
+    Subset sums written as P3, solved exactly, against enumeration.
+    """
     rng, count = context.rng(), context.pick(40, 100, 1000)
     right = yes = 0
     for _ in track(context, range(count)):

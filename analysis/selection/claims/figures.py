@@ -75,11 +75,13 @@ def outgrows(study: Study) -> list[Statement]:
     "Abstract, Sec. 1, Sec. 4.1",
     UNDETERMINED,
     turns=("as printed", "rho = 0.4"),
-    says="In the default settings ESDP outperforms the baselines by up to 73, 36 and 28 %.",
-    how="Leads on paired instances; the three numbers, sorted, against the sorted leads of one run.",
     choices=OPEN,
 )
 def _improvements(context: Context) -> Finding:
+    """In the default settings ESDP outperforms the baselines by up to 73, 36 and 28 %.
+
+    Leads on paired instances; the three numbers, sorted, against the sorted leads of one run.
+    """
     study = sweep(context, {"T": {}}, names=readings.SINGLE)
     ordered = study.samples(lambda f: np.sort([lead(f[ESDP], f[o])[:, 0] for o in OTHERS], axis=0)[::-1].T)
     said: list[Said] = [*study.leads(ESDP, OTHERS)]
@@ -100,11 +102,13 @@ def _improvements(context: Context) -> Finding:
     "Fig. 2, Sec. 4.1",
     UNDETERMINED,
     turns=("as printed", "rho = 0.4"),
-    says="ESDP leads the baselines in the end; HSWF is ahead of it at first, then a gap opens and widens.",
-    how="AOU over time on paired instances; the beginning is whichever of three times suits the text best.",
     choices=(*PLANNED, "what 'in the beginning' is"),
 )
 def _figure_2(context: Context) -> Finding:
+    """ESDP leads the baselines in the end; HSWF is ahead of it at first, then a gap opens and widens.
+
+    AOU over time on paired instances; the beginning is whichever of three times suits the text best.
+    """
     study, times = over_time(context)
     early = study.samples(lambda f: lead(f["HSWF"], f[ESDP])[:, :3])
     begun = {name: ahead[:, int(np.argmax(ahead.mean(axis=0)))] for name, ahead in early.items()}
@@ -120,15 +124,12 @@ def _figure_2(context: Context) -> Finding:
     )
 
 
-@claim(
-    "figure-3",
-    "Fig. 3, Sec. 4.1",
-    HOLDS,
-    says="The ratio of ESDP's AOU to that of each baseline grows with the slots.",
-    how="The ratio at the end less that after a tenth of the slots.",
-    choices=PLANNED,
-)
+@claim("figure-3", "Fig. 3, Sec. 4.1", HOLDS, choices=PLANNED)
 def _figure_3(context: Context) -> Finding:
+    """The ratio of ESDP's AOU to that of each baseline grows with the slots.
+
+    The ratio at the end less that after a tenth of the slots.
+    """
     study, times = over_time(context)
     said = []
     for other in OTHERS:
@@ -144,15 +145,12 @@ def turns(path: np.ndarray) -> float:
     return float((steps[1:] != steps[:-1]).sum())
 
 
-@claim(
-    "figure-4",
-    "Fig. 4, Sec. 4.1",
-    HOLDS,
-    says="The average AOU of ESDP oscillates at first, rises by more than that of the others, and flattens.",
-    how="Averages until a 20th, half and all of the slots; how often the average of 20 slots turns.",
-    choices=PLANNED,
-)
+@claim("figure-4", "Fig. 4, Sec. 4.1", HOLDS, choices=PLANNED)
 def _figure_4(context: Context) -> Finding:
+    """The average AOU of ESDP oscillates at first, rises by more than that of the others, and flattens.
+
+    Averages until a 20th, half and all of the slots; how often the average of 20 slots turns.
+    """
     study, times = over_time(context)
     turned = {}
     for name, game in games(study).items():
@@ -178,14 +176,12 @@ def games(study: Study) -> dict[str, Game]:
     return {name: change(base) for name, change in readings.readings(*study.found).items()}
 
 
-@claim(
-    "figure-4-oracle",
-    "Fig. 4, Sec. 4.1",
-    REFUTED,
-    says="The average AOU of ESDP converges to what the oracle achieves.",
-    how="Two ports that share a device: what Algorithm 1 misses per slot, exactly and as played.",
-)
+@claim("figure-4-oracle", "Fig. 4, Sec. 4.1", REFUTED)
 def _figure_4_oracle(context: Context) -> Finding:
+    """The average AOU of ESDP converges to what the oracle achieves.
+
+    Two ports that share a device: what Algorithm 1 misses per slot, exactly and as played.
+    """
     slots = context.pick(500, 1500, 20000)
     least = blind_slope(two_ports(slots, context.seed), RHO)
     gap = {who.label: two_ports_gap(who, slots, context.seed)[slots // 2 :] for who in (PRINTED, AWARE)}
@@ -201,14 +197,12 @@ def _figure_4_oracle(context: Context) -> Finding:
     )
 
 
-@claim(
-    "figure-5",
-    "Fig. 5, Sec. 4.1",
-    HOLDS,
-    says="The overhead of ESDP grows with the graph, and stays polynomial in the number of channels.",
-    how="The cells that Algorithm 2 fills, counted while it runs, for graphs of growing size.",
-)
+@claim("figure-5", "Fig. 5, Sec. 4.1", HOLDS)
 def _figure_5(context: Context) -> Finding:
+    """The overhead of ESDP grows with the graph, and stays polynomial in the number of channels.
+
+    The cells that Algorithm 2 fills, counted while it runs, for graphs of growing size.
+    """
     rows, delta = [], float(statistics.delta("loglog", 100.0))
     for n in track(context, range(2, context.pick(8, 12, 16), 2)):
         last = int(programs("loglog", 100.0, n)) - 1
@@ -234,11 +228,13 @@ def programs(delta: str, slot: float, channels: int) -> float:
     "figure-7",
     "Fig. 7, Sec. 4.2",
     HOLDS,
-    says="The choice among three delta(t) has little effect on AOU and a strong one on the overhead.",
-    how="The largest change of AOU between two of them against that of the number of programs |S(t)|.",
     choices=(*PLANNED, "the unit of the capacities (c = 12 or 2)", "how little and how strong"),
 )
 def _figure_7(context: Context) -> Finding:
+    """The choice among three delta(t) has little effect on AOU and a strong one on the overhead.
+
+    The largest change of AOU between two of them against that of the number of programs |S(t)|.
+    """
     settings = {text: {"delta": name} for text, name in DELTA.items()}
     study = sweep(context, settings, (30, 60, 8000), (3, 4, 10), (*PLANS, "c = 2"), (ESDP,))
     last = study.numbers["slots"]
@@ -267,15 +263,12 @@ def greed(game: Game, seed: int, slots: Sequence[int]) -> float:
     return 100.0 * float(np.mean(shares))
 
 
-@claim(
-    "figure-8",
-    "Fig. 8, Sec. 4.2",
-    HOLDS,
-    says="Of three g(t) the smallest, ln(t+1), is best; a smaller g means more exploitation.",
-    how="AOU with each g; what decisions for ports with jobs are worth by the averages known, of the best.",
-    choices=(*PLANNED, "how much is overwhelming"),
-)
+@claim("figure-8", "Fig. 8, Sec. 4.2", HOLDS, choices=(*PLANNED, "how much is overwhelming"))
 def _figure_8(context: Context) -> Finding:
+    """Of three g(t) the smallest, ln(t+1), is best; a smaller g means more exploitation.
+
+    AOU with each g; what decisions for ports with jobs are worth by the averages known, of the best.
+    """
     settings = {text: {"g": g} for text, g in G.items()}
     study = sweep(context, settings, (60, 100, 8000), (3, 8, 10), who=(ESDP,))
     last, others = study.numbers["slots"], study.heads[:2]
@@ -302,11 +295,13 @@ def _figure_8(context: Context) -> Finding:
     "Fig. 6, Sec. 4.2",
     UNDETERMINED,
     turns=("as printed, by c, absolute", "rho = 0.4, by c, absolute"),
-    says="AOU grows with the solution space for all algorithms, most for ESDP.",
-    how="Sweeps over capacities and demands; growth in AOU and relative to the smallest space.",
     choices=(OPEN[1], "the x axis: capacities or demands", "absolute or relative growth"),
 )
 def _figure_6(context: Context) -> Finding:
+    """AOU grows with the solution space for all algorithms, most for ESDP.
+
+    Sweeps over capacities and demands; growth in AOU and relative to the smallest space.
+    """
     demands = {f"A = {low}..{low + 1}": {"demand": (low, low + 1)} for low in (3, 2, 1)}
     by_c = sweep(context, {f"c = {c}": {"capacity": c} for c in (2, 6, 16)}, names=PLANS[:2])
     by_a = sweep(context, demands, names=PLANS[:2])
@@ -329,11 +324,13 @@ def _figure_6(context: Context) -> Finding:
     "figure-9",
     "Fig. 9, Sec. 4.2",
     Verdict.NOT_REPRODUCED,
-    says="The AOU of nearly all algorithms grows with rho, but ESDP loses from rho = 0.8 to 1.0.",
-    how="A sweep over rho with nested arrivals; more slots where fewer do not decide.",
     choices=(OPEN[0], "the unit of the capacities (c = 12 or 2)"),
 )
 def _figure_9(context: Context) -> Finding:
+    """The AOU of nearly all algorithms grows with rho, but ESDP loses from rho = 0.8 to 1.0.
+
+    A sweep over rho with nested arrivals; more slots where fewer do not decide.
+    """
     levels = {f"rho = {rho:g}": {"arrival_probability": rho} for rho in (0.2, 0.8, 1.0)}
     studies = [sweep(context, levels, instances=(3, 10, 10), names=("as printed", PLANS[2], "c = 2"))]
     if not context.quick:
@@ -359,15 +356,12 @@ def _figure_9(context: Context) -> Finding:
     )
 
 
-@claim(
-    "figure-10",
-    "Fig. 10, Sec. 4.2",
-    HOLDS,
-    says="With more channels the solution space is larger and the optimum harder to find for ESDP.",
-    how="A sweep over the density with nested channels: what is missing to the certified optimum.",
-    choices=(*PLANNED, "missing in AOU or in per cent"),
-)
+@claim("figure-10", "Fig. 10, Sec. 4.2", HOLDS, choices=(*PLANNED, "missing in AOU or in per cent"))
 def _figure_10(context: Context) -> Finding:
+    """With more channels the solution space is larger and the optimum harder to find for ESDP.
+
+    A sweep over the density with nested channels: what is missing to the certified optimum.
+    """
     levels = {f"density {d:g}": {"density": d} for d in (0.05, 0.15)}
     study = sweep(context, levels, instances=(3, 10, 10), who=(ESDP,), lab=readings.AGAINST_OPTIMA)
     more = grows("more AOU is missing", study.samples(lambda f: f[ORACLE] - f[ESDP]))
@@ -384,11 +378,13 @@ def _figure_10(context: Context) -> Finding:
     "Fig. 11, Sec. 4.3",
     UNDETERMINED,
     turns=("as printed", "rho = 0.4"),
-    says="The number of ports has a similar effect on ESDP as the number of servers; ESDP leads.",
-    how="A sweep over the ports, and as many channels by more servers.",
     choices=(OPEN[1], "how similar"),
 )
 def _figure_11(context: Context) -> Finding:
+    """The number of ports has a similar effect on ESDP as the number of servers; ESDP leads.
+
+    A sweep over the ports, and as many channels by more servers.
+    """
     levels = {"8 ports": {}, "16 ports": {"ports": 16}, "80 servers": {"servers": 80}}
     study = sweep(context, levels, names=PLANS[:2])
     return study.finding(
@@ -404,11 +400,13 @@ def _figure_11(context: Context) -> Finding:
     "Fig. 12, Sec. 4.3",
     UNDETERMINED,
     turns=("ESDP plans for ports with jobs", "rho = 0.4"),
-    says="All algorithms earn more with more servers, and ESDP leads at every number of servers.",
-    how="A sweep over the servers.",
     choices=PLANNED,
 )
 def _figure_12(context: Context) -> Finding:
+    """All algorithms earn more with more servers, and ESDP leads at every number of servers.
+
+    A sweep over the servers.
+    """
     levels = {f"{n} servers": {"servers": n} for n in (20, 60, 80)}
     study = sweep(context, levels, names=PLANS[:3])
     return study.finding(
@@ -419,15 +417,12 @@ def _figure_12(context: Context) -> Finding:
     )
 
 
-@claim(
-    "leading-position",
-    "Sec. 4.1, Sec. 4.3",
-    REFUTED,
-    says="ESDP leads whatever the number of servers, yet HAUF earns more from 60 to 80 servers.",
-    how="Both statements, taken together; and how often runs at 80 servers support either.",
-    choices=PLANNED,
-)
+@claim("leading-position", "Sec. 4.1, Sec. 4.3", REFUTED, choices=PLANNED)
 def _leading_position(context: Context) -> Finding:
+    """ESDP leads whatever the number of servers, yet HAUF earns more from 60 to 80 servers.
+
+    Both statements, taken together; and how often runs at 80 servers support either.
+    """
     study = sweep(context, {"80 servers": {"servers": 80}}, names=PLANS[:3], who=(ESDP, "HSWF"))
     both = [*study.leads(ESDP, ["HSWF"]), *study.leads("HSWF", [ESDP])]
     signs = [one.signs for one in judge(both, study.found)]
@@ -445,15 +440,12 @@ def first_is_best(slots: int) -> SelectionInstance:
     return algorithm.one_device([(0, 0), (1, 0)], [1.0, 0.0], slots, note)
 
 
-@claim(
-    "figure-13",
-    "Fig. 13, Sec. 4.3",
-    REFUTED,
-    says="Whatever the settings, ESDP performs best, and better with a longer horizon.",
-    how="A small instance on which a baseline is ahead of ESDP however it plans; a sweep over T.",
-    choices=PLANNED,
-)
+@claim("figure-13", "Fig. 13, Sec. 4.3", REFUTED, choices=PLANNED)
 def _figure_13(context: Context) -> Finding:
+    """Whatever the settings, ESDP performs best, and better with a longer horizon.
+
+    A small instance on which a baseline is ahead of ESDP however it plans; a sweep over T.
+    """
     small, (study, times) = first_is_best(8), over_time(context)
     plans = {"all ports": ESDP, "ports with jobs": ESDP, "HSWF": "HSWF"}
     totals = {plan: play(player(who, Game(plan=plan)).make(), small).total for plan, who in plans.items()}

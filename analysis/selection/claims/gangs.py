@@ -52,11 +52,13 @@ def two_jobs() -> SelectionGangInstance:
     "gang-literal",
     "Sec. 3.4, first constraint",
     Verdict.REFUTED,
-    says="All-or-nothing is modelled by asking of every port, in every slot, for at least m_l(t) tasks.",
-    how="Solve the printed program for two jobs at one device, both of them there.",
     choices=("whether m_l(t) is 0 without a job",),
 )
 def _gang_literal(_context: Context) -> Finding:
+    """All-or-nothing is modelled by asking of every port, in every slot, for at least m_l(t) tasks.
+
+    Solve the printed program for two jobs at one device, both of them there.
+    """
     small = two_jobs()
     empty = printed_is_empty(small.setting, small.arrivals[0])
     sound = [not small.violations(np.array([x])) for x in ((1, 0), (0, 1), (0, 0))]
@@ -68,14 +70,12 @@ def _gang_literal(_context: Context) -> Finding:
     )
 
 
-@claim(
-    "gang-sound",
-    "Sec. 3.4",
-    Verdict.HOLDS_AMENDED,
-    says="The gang problem can be solved by an approach similar to ESDP.",
-    how="ESDP maximised over the sound set: feasibility, and growth of the regret from T/8 to T.",
-)
+@claim("gang-sound", "Sec. 3.4", Verdict.HOLDS_AMENDED)
 def _gang_sound(context: Context) -> Finding:
+    """The gang problem can be solved by an approach similar to ESDP.
+
+    ESDP maximised over the sound set: feasibility, and growth of the regret from T/8 to T.
+    """
     count, slots = context.pick((5, 160), (6, 400), (20, 8000))
     curves, infeasible = [], 0
     at = np.array([slots // 8, slots // 4, slots // 2, slots])

@@ -27,15 +27,12 @@ claim = Register("selection")
 HOLDS = Verdict.HOLDS
 
 
-@claim(
-    "index-identity",
-    "(20), (21); our own",
-    HOLDS,
-    says="If S covers max Upsilon.x, (21) finds the maximum of Upsilon.x + sqrt(Sigma^2.x).",
-    how="P4(s) for all s by staircases, the search over x, and enumeration.",
-    ours=True,
-)
+@claim("index-identity", "(20), (21); our own", HOLDS, ours=True)
 def _identity(context: Context) -> Finding:
+    """If S covers max Upsilon.x, (21) finds the maximum of Upsilon.x + sqrt(Sigma^2.x).
+
+    P4(s) for all s by staircases, the search over x, and enumeration.
+    """
     from ....oracles.selection.p4 import p4_optima, select
 
     rng, worst, at_scale = context.rng(), 0.0, 0.0
@@ -57,16 +54,13 @@ def _identity(context: Context) -> Finding:
     )
 
 
-@claim(
-    "certificate",
-    "(15), (18), (36); our own",
-    HOLDS,
-    says="A slot in which (15) holds costs at most delta + sqrt(m)/xi + 2 sqrt(sigma-hat^2.x), and no slot "
-    "more than its optimum; the sum bounds the regret of a run.",
-    how="Certificates against regret after every slot, on default instances and on tiny ones with coins.",
-    ours=True,
-)
+@claim("certificate", "(15), (18), (36); our own", HOLDS, ours=True)
 def _certificates(context: Context) -> Finding:
+    """A slot in which (15) holds costs at most delta + sqrt(m)/xi + 2 sqrt(sigma-hat^2.x), and no slot more
+    than its optimum; the sum bounds the regret of a run.
+
+    Certificates against regret after every slot, on default instances and on tiny ones with coins.
+    """
     setup, sampled = runs(context)
     found = []
     for who, seed in track(context, list(product((ESDP, ESDP_LN), sampled))):
@@ -91,15 +85,12 @@ def _certificates(context: Context) -> Finding:
     )
 
 
-@claim(
-    "cucb-bound",
-    "Sec. 3.3, other policies; our own",
-    HOLDS,
-    says="The expected regret of CUCB is at most 4 sqrt(1.5 m |E| T ln T) + m |E| (1 + pi^2/3).",
-    how="CUCB on default instances with several sample paths each, after every number of slots.",
-    ours=True,
-)
+@claim("cucb-bound", "Sec. 3.3, other policies; our own", HOLDS, ours=True)
 def _cucb(context: Context) -> Finding:
+    """The expected regret of CUCB is at most 4 sqrt(1.5 m |E| T ln T) + m |E| (1 + pi^2/3).
+
+    CUCB on default instances with several sample paths each, after every number of slots.
+    """
     setup, sampled = runs(context)
     share, paths, points = [], context.pick(2, 2, 5), checkpoints(int(setup.slots or 0))
     for seed, n in track(context, list(product(sampled, range(paths)))):
@@ -118,12 +109,14 @@ def _cucb(context: Context) -> Finding:
     "arrival-aware",
     "Algorithm 1, lines 9-16; our own",
     HOLDS,
-    says="Planning for the ports with jobs earns more than planning for all of them wherever capacity binds.",
-    how="Both on the same instances with scarce and with more devices.",
     ours=True,
     choices=("the capacities", "rho"),
 )
 def _arrival_aware(context: Context) -> Finding:
+    """Planning for the ports with jobs earns more than planning for all of them wherever capacity binds.
+
+    Both on the same instances with scarce and with more devices.
+    """
     plans = {"all ports": {}, "ports with jobs": {"plan": "ports with jobs"}}
     names = ("as printed", "c = 2", "c = 24", "rho = 0.4")
     study = readings.sweep(context, plans, (30, 60, 8000), (3, 8, 10), names, (readings.ESDP,))
@@ -153,16 +146,17 @@ LONG: dict[str, dict[str, Any]] = {
 @claim(
     "beyond-the-paper",
     "Algorithm 1; our own",
-    Verdict.UNDETERMINED,
     turns=("c = 2", "rho = 0.4"),
-    says="ESCB-V and Gaussian Thompson sampling, which estimate variances, have less regret than ESDP with "
-    "g = ln t.",
-    how="All three on instances that no other check plays on; ESDP plans for the ports with jobs, which is "
-    "its better plan, over 300 slots.",
     ours=True,
     choices=readings.OPEN[1:3],
 )
 def _beyond_the_paper(context: Context) -> Finding:
+    """ESCB-V and Gaussian Thompson sampling, which estimate variances, have less regret than ESDP with g = ln
+    t.
+
+    All three on instances that no other check plays on; ESDP plans for the ports with jobs, which is its
+    better plan, over 300 slots.
+    """
     setup, sampled = Setup(slots=context.pick(40, 300, 300)), apart(context, 3, 8, 10)
     changes = SCARCE | context.pick({}, {}, LONG)
     scenarios = {name: partial(replace, **change) for name, change in changes.items()}

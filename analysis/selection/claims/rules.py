@@ -36,16 +36,12 @@ def _chosen(policy: Any, arrivals: tuple[int, int], *shown: tuple[int, float]) -
     return result
 
 
-@claim(
-    "rules",
-    "(8) to (11), (16) to (18), Sec. 4.1",
-    Verdict.HOLDS,
-    says="What is played and judged is what the paper defines: averages, confidence, rounding, baselines, "
-    "regret.",
-    how="Two ports that share a device, worked out by hand.",
-    ours=True,
-)
+@claim("rules", "(8) to (11), (16) to (18), Sec. 4.1", Verdict.HOLDS, ours=True)
 def _rules(_context: Context) -> Finding:
+    """What is played and judged is what the paper defines: averages, confidence, rounding, baselines, regret.
+
+    Two ports that share a device, worked out by hand.
+    """
     seen = ((0, 1.0), (1, 0.75), (1, 0.25))  # averages 1 and 1/2 of one and of two uses
     wins = ((0, 1.0), (1, 0.0)) * 100
     half = np.log(5.0) / 2.0  # of g(t) = ln(t + 1) in the fourth slot

@@ -23,15 +23,12 @@ def near(samples: np.ndarray, value: float) -> bool:
     return bool(low <= value <= high)
 
 
-@claim(
-    "table-3",
-    "Table 3, Sec. 4",
-    Verdict.HOLDS,
-    says="Table 3 and the text describe a scenario that can be drawn.",
-    how="What generator and policy draw or hold, with c = 2 and costs in full, against what is printed.",
-    choices=("the unit of the capacities",),
-)
+@claim("table-3", "Table 3, Sec. 4", Verdict.HOLDS, choices=("the unit of the capacities",))
 def _table_3(context: Context) -> Finding:
+    """Table 3 and the text describe a scenario that can be drawn.
+
+    What generator and policy draw or hold, with c = 2 and costs in full, against what is printed.
+    """
     sampled = seeds(context, 10, 30, 100)
     made = [instance(Setup(capacity=2, cost_scale=1.0), seed) for seed in track(context, sampled)]
     first, policy, preset = made[0].setting, EsdpPrinted(), SIZES["default"]
@@ -77,11 +74,13 @@ def _table_3(context: Context) -> Finding:
     "alpha",
     "Sec. 4 (default algorithmic settings), Table 3",
     REFUTED,
-    says="The most channels at once, m, is calculated as alpha |E| with alpha = 0.5.",
-    how="alpha |E| against the exact m at c as printed, at the default and where devices are plenty.",
     choices=("the unit of the capacities",),
 )
 def _alpha(context: Context) -> Finding:
+    """The most channels at once, m, is calculated as alpha |E| with alpha = 0.5.
+
+    alpha |E| against the exact m at c as printed, at the default and where devices are plenty.
+    """
     sampled, lines, equal = seeds(context, 10, 30, 200), [], {}
     for c in track(context, (2, 12, 24)):
         made = [instance(Setup(slots=0, capacity=c), seed).setting for seed in sampled]
@@ -101,15 +100,12 @@ def _alpha(context: Context) -> Finding:
     )
 
 
-@claim(
-    "costs",
-    "(7), Table 3",
-    REFUTED,
-    says="With costs f_k from N(0.5, 0.1) the mean net utilities are in [0, 1].",
-    how="Means of utility less cost before clipping at several scales of the costs.",
-    choices=("the scale of the costs",),
-)
+@claim("costs", "(7), Table 3", REFUTED, choices=("the scale of the costs",))
 def _costs(context: Context) -> Finding:
+    """With costs f_k from N(0.5, 0.1) the mean net utilities are in [0, 1].
+
+    Means of utility less cost before clipping at several scales of the costs.
+    """
     sampled, rows, none = seeds(context, 10, 40, 400), [], False
     for scale in track(context, (1.0, 0.5, 0.2, 0.1, 0.0)):
         made = [instance(Setup(slots=0, cost_scale=scale), seed) for seed in sampled]
@@ -131,14 +127,12 @@ def _costs(context: Context) -> Finding:
     )
 
 
-@claim(
-    "baselines",
-    "Sec. 4 (baselines)",
-    Verdict.VACUOUS,
-    says="All three baselines estimate utilities by averages of what they observed.",
-    how="Each on two sample paths of one instance: who uses what it observes decides differently.",
-)
+@claim("baselines", "Sec. 4 (baselines)", Verdict.VACUOUS)
 def _baselines(context: Context) -> Finding:
+    """All three baselines estimate utilities by averages of what they observed.
+
+    Each on two sample paths of one instance: who uses what it observes decides differently.
+    """
     sampled, slots = seeds(context, 4, 6, 20), context.pick(100, 200, 2000)
     differ = {who.label: 0.0 for who in BASELINES}
     for seed in track(context, sampled):
@@ -158,15 +152,12 @@ def _baselines(context: Context) -> Finding:
     )
 
 
-@claim(
-    "hswf-strategy",
-    "Sec. 4.1",
-    REFUTED,
-    says="Unlike ESDP, HSWF does not adjust its strategy.",
-    how="HSWF as the list of baselines defines it, on two ports: its decisions under the same arrivals.",
-    choices=("whether it stops at, or skips, what does not fit",),
-)
+@claim("hswf-strategy", "Sec. 4.1", REFUTED, choices=("whether it stops at, or skips, what does not fit",))
 def _hswf_strategy(_context: Context) -> Finding:
+    """Unlike ESDP, HSWF does not adjust its strategy.
+
+    HSWF as the list of baselines defines it, on two ports: its decisions under the same arrivals.
+    """
     note = "HSWF decides differently under the same arrivals in slots 0 and 2"
     small = one_device([(0, 0), (1, 0)], [0.25, 1.0], [[1, 1], [0, 1], [1, 1]], note)
     found = {m: decided(Hswf(misfit=m), small) for m in ("stop", "skip")}
@@ -178,14 +169,12 @@ def _hswf_strategy(_context: Context) -> Finding:
     )
 
 
-@claim(
-    "heuristics",
-    "Sec. 4 (baselines)",
-    Verdict.NOT_CHECKABLE,
-    says="Heuristics such as the genetic algorithm take non-polynomial time in every slot.",
-    how="Not checked: no heuristic is specified.",
-)
+@claim("heuristics", "Sec. 4 (baselines)", Verdict.NOT_CHECKABLE)
 def _heuristics(_context: Context) -> Finding:
+    """Heuristics such as the genetic algorithm take non-polynomial time in every slot.
+
+    Not checked: no heuristic is specified.
+    """
     return finding(
         Verdict.NOT_CHECKABLE,
         "No heuristic is specified but by the name of the genetic algorithm, so there is nothing to run.",

@@ -48,14 +48,12 @@ def certificate_of(who: Contender, setup: Setup, seed: int) -> regret.RunCertifi
 # --- The model and its statistics ------------------------------------------------------------------------
 
 
-@claim(
-    "expectation-5",
-    "Sec. 2.2, (5)",
-    AMENDED,
-    says="The expected utility of a slot is the sum of Z less the costs over the chosen channels.",
-    how="One channel that earns 0 or 1: its expected utility against that sum in every slot, and on average.",
-)
+@claim("expectation-5", "Sec. 2.2, (5)", AMENDED)
 def _expectation_5(context: Context) -> Finding:
+    """The expected utility of a slot is the sum of Z less the costs over the chosen channels.
+
+    One channel that earns 0 or 1: its expected utility against that sum in every slot, and on average.
+    """
     slots = context.pick(2000, 20000, 200000)
     here = channel(slots, seed=context.seed)
     left, right = here.rewards(np.ones((slots, 1))), here.path[:, 0]
@@ -82,14 +80,12 @@ def two_coins() -> SelectionInstance:
     return one_device([(0, 0), (1, 0)], [0.5, 0.25], [[1, 1], [0, 1]], note)
 
 
-@claim(
-    "p1-p2",
-    "Sec. 3.1, P1, P2, Table 2",
-    AMENDED,
-    says="P1, the maximum of a limit of sums, and P2, the minimum of the regret, have the same solutions.",
-    how="All schedules of a tiny instance for a finite T.",
-)
+@claim("p1-p2", "Sec. 3.1, P1, P2, Table 2", AMENDED)
 def _p1_p2(_context: Context) -> Finding:
+    """P1, the maximum of a limit of sums, and P2, the minimum of the regret, have the same solutions.
+
+    All schedules of a tiny instance for a finite T.
+    """
     here = two_coins()
     rewards = all_schedules(here) @ here.mean
     values = rewards.sum(axis=1)
@@ -105,14 +101,12 @@ def _p1_p2(_context: Context) -> Finding:
     )
 
 
-@claim(
-    "slides-minimum",
-    "Slides, Scheduling with Evolving Statistics",
-    REFUTED,
-    says="P1 can be written as the minimum of the expected net utilities.",
-    how="All schedules of a tiny instance: the one of least and the one of most expected utility.",
-)
+@claim("slides-minimum", "Slides, Scheduling with Evolving Statistics", REFUTED)
 def _slides_minimum(_context: Context) -> Finding:
+    """P1 can be written as the minimum of the expected net utilities.
+
+    All schedules of a tiny instance: the one of least and the one of most expected utility.
+    """
     here = two_coins()
     values = (all_schedules(here) @ here.mean).sum(axis=1)
     return finding(
@@ -143,14 +137,12 @@ def several_jobs(rng: np.random.Generator) -> tuple[float, float]:
     return by_copies, float((counts[(counts @ demand <= capacity).all(axis=1)] @ mean).max())
 
 
-@claim(
-    "footnote-1",
-    "Footnote 1",
-    HOLDS,
-    says="The model extends to several jobs per port and slot.",
-    how="A copy of the port for every job: its optimum against that over numbers of jobs, by enumeration.",
-)
+@claim("footnote-1", "Footnote 1", HOLDS)
 def _footnote_1(context: Context) -> Finding:
+    """The model extends to several jobs per port and slot.
+
+    A copy of the port for every job: its optimum against that over numbers of jobs, by enumeration.
+    """
     rng = context.rng()
     found = [several_jobs(rng) for _ in track(context, range(context.pick(30, 100, 1000)))]
     off = float(abs(np.diff(found, axis=1)).max())
@@ -161,14 +153,12 @@ def _footnote_1(context: Context) -> Finding:
     )
 
 
-@claim(
-    "matrix-13",
-    "Sec. 3.1, (13) and the product before it",
-    REFUTED,
-    says="The estimates (9) are the diagonal of a product of matrices, each slot's Z divided by its n.",
-    how="The product as printed against (9) on one channel, and with the last n for each slot's.",
-)
+@claim("matrix-13", "Sec. 3.1, (13) and the product before it", REFUTED)
 def _matrix_13(_context: Context) -> Finding:
+    """The estimates (9) are the diagonal of a product of matrices, each slot's Z divided by its n.
+
+    The product as printed against (9) on one channel, and with the last n for each slot's.
+    """
     small, x = channel(2, path=[[1.0], [0.0]]), np.ones((2, 1))
     n = np.cumsum(x, axis=0)
     printed, last = ((x.T @ (small.path / count)).item() for count in (n, n[-1]))
@@ -181,15 +171,12 @@ def _matrix_13(_context: Context) -> Finding:
     )
 
 
-@claim(
-    "unbiased",
-    "Sec. 3.1, after (11)",
-    REFUTED,
-    says="v-hat is an unbiased estimate of the expected utility.",
-    how="ESDP on all equally likely sample paths of two fair coins, of which one can be tossed in a slot.",
-    choices=("g",),
-)
+@claim("unbiased", "Sec. 3.1, after (11)", REFUTED, choices=("g",))
 def _unbiased(context: Context) -> Finding:
+    """v-hat is an unbiased estimate of the expected utility.
+
+    ESDP on all equally likely sample paths of two fair coins, of which one can be tossed in a slot.
+    """
     slots, bias = context.pick(3, 3, 4), {}
     for g in track(context, ("full", "log")):
         found = []
@@ -213,15 +200,12 @@ def two_tosses(path: np.ndarray) -> SelectionInstance:
     return one_device([(0, 0), (0, 1)], [0.5, 0.5], len(path), note, noise="bernoulli", path=path)
 
 
-@claim(
-    "inequality-15",
-    "(15)",
-    HOLDS,
-    says="In most cases the estimate of a set's utility is off by at most sqrt(sigma-hat^2.x).",
-    how="In how many slots of runs over the ports with jobs it is, for the decision and the optimum.",
-    choices=("g", "the capacities"),
-)
+@claim("inequality-15", "(15)", HOLDS, choices=("g", "the capacities"))
 def _inequality_15(context: Context) -> Finding:
+    """In most cases the estimate of a set's utility is off by at most sqrt(sigma-hat^2.x).
+
+    In how many slots of runs over the ports with jobs it is, for the decision and the optimum.
+    """
     slots, sampled, shares = context.pick(100, 200, 8000), seeds(context, 2, 3, 10), []
     for who, c, seed in track(context, list(product((ESDP, ESDP_LN), (2, 12), sampled))):
         found = certificate_of(who, Setup(slots=slots, capacity=c), seed)
@@ -235,14 +219,12 @@ def _inequality_15(context: Context) -> Finding:
     )
 
 
-@claim(
-    "chebyshev",
-    "After (15)",
-    REFUTED,
-    says="By Chebyshev's inequality one standard deviation around the mean covers nearly 60 %.",
-    how="The coverage of a distribution on three points of [0, 1], worked out.",
-)
+@claim("chebyshev", "After (15)", REFUTED)
 def _chebyshev(_context: Context) -> Finding:
+    """By Chebyshev's inequality one standard deviation around the mean covers nearly 60 %.
+
+    The coverage of a distribution on three points of [0, 1], worked out.
+    """
     x, chance = np.array([0.0, 0.5, 1.0]), np.array([0.495, 0.01, 0.495])
     off = abs(x - chance @ x)
     deviation = math.sqrt(chance @ off**2)
@@ -299,16 +281,13 @@ def stays(gaps: np.ndarray, least: float) -> bool:
     return 0.0 < found.low <= least <= found.high
 
 
-@claim(
-    "theorem-1",
-    "Theorem 1, (28)",
-    REFUTED,
-    says="With probability at most p = exp(-(|L| - sum rho_l)^2 / 3), the decision's index plus delta is at "
-    "least the largest index.",
-    how="Algorithm 1 on two ports that share a device: in which share of slots it is, against p.",
-    choices=("'at most' or 'at least'",),
-)
+@claim("theorem-1", "Theorem 1, (28)", REFUTED, choices=("'at most' or 'at least'",))
 def _theorem_1(context: Context) -> Finding:
+    """With probability at most p = exp(-(|L| - sum rho_l)^2 / 3), the decision's index plus delta is at least
+    the largest index.
+
+    Algorithm 1 on two ports that share a device: in which share of slots it is, against p.
+    """
     slots = context.pick(1000, 1000, 20000)
     p, p_one, exact = printed_probability(2, RHO), printed_probability(1, 0.5), 1.0 - RHO * (1.0 - RHO)
     small = two_ports(slots, context.seed, 1.0)
@@ -350,14 +329,12 @@ def _tail_excess(most: int) -> list[float]:
     return list(map(float, worst))
 
 
-@claim(
-    "all-ports",
-    "Proof of Theorem 1, (33)-(35)",
-    AMENDED,
-    says="All ports have a job with probability at most exp(-(|L| - sum rho_l)^2 / 3).",
-    how="The bound over a grid of rho, as printed and with 1/mu; binomial tails against (33) and (34).",
-)
+@claim("all-ports", "Proof of Theorem 1, (33)-(35)", AMENDED)
 def _all_ports(context: Context) -> Finding:
+    """All ports have a job with probability at most exp(-(|L| - sum rho_l)^2 / 3).
+
+    The bound over a grid of rho, as printed and with 1/mu; binomial tails against (33) and (34).
+    """
     rho = np.linspace(0.0, 1.0, 10001)[1:-1]
     false = rho[8 * np.log(rho) > -((8 * (1.0 - rho)) ** 2) / 3.0]  # |L| = 8 of Table 3
     mended = np.log(rho) <= -((1.0 - rho) ** 2) / (3.0 * rho)  # per port: the same for every |L|
@@ -376,14 +353,12 @@ def _all_ports(context: Context) -> Finding:
     )
 
 
-@claim(
-    "chernoff-step",
-    "Proof of Theorem 1, between (33) and (34)",
-    REFUTED,
-    says="1/(2 - eps) is at most 1/2.",
-    how="A grid over eps.",
-)
+@claim("chernoff-step", "Proof of Theorem 1, between (33) and (34)", REFUTED)
 def _chernoff_step(_context: Context) -> Finding:
+    """1/(2 - eps) is at most 1/2.
+
+    A grid over eps.
+    """
     false = 1.0 / (2.0 - np.linspace(0.0, 2.0, 1001)[1:-1]) > 0.5
     return finding(
         holds_if(not false.any()),
@@ -400,14 +375,12 @@ def two_servers(slots: int) -> SelectionInstance:
     return one_device([(0, 0), (0, 1)], [0.0, 0.001], slots, note)
 
 
-@claim(
-    "index-error",
-    "Proof of Theorem 1, (36), (37)",
-    AMENDED,
-    says="The index of ESDP's decision is within delta(t) of the largest one.",
-    how="Maximised over Omega(t), with the exact m: enumeration on statistics as they occur, and runs.",
-)
+@claim("index-error", "Proof of Theorem 1, (36), (37)", AMENDED)
 def _index_error_of_esdp(context: Context) -> Finding:
+    """The index of ESDP's decision is within delta(t) of the largest one.
+
+    Maximised over Omega(t), with the exact m: enumeration on statistics as they occur, and runs.
+    """
     rng, smallest, (setup, sampled) = context.rng(), two_servers(100), runs(context)
     run = decided(Esdp(), smallest)
     at, errors, deltas = index_errors(smallest, run)
@@ -438,14 +411,12 @@ def _index_error_of_esdp(context: Context) -> Finding:
 # --- Theorem 2 -------------------------------------------------------------------------------------------
 
 
-@claim(
-    "theorem-2",
-    "Abstract, Theorem 2, (38), Algorithm 1",
-    REFUTED,
-    says="The regret of ESDP is of the order ln T.",
-    how="The regret that Algorithm 1 cannot avoid, exactly, and as played on two ports that share a device.",
-)
+@claim("theorem-2", "Abstract, Theorem 2, (38), Algorithm 1", REFUTED)
 def _theorem_2(context: Context) -> Finding:
+    """The regret of ESDP is of the order ln T.
+
+    The regret that Algorithm 1 cannot avoid, exactly, and as played on two ports that share a device.
+    """
     (setup, sampled), slots = runs(context), context.pick(1000, 4000, 20000)
     least = blind_slope(two_ports(slots, context.seed), RHO)
     gaps = two_ports_gap(PRINTED, slots, context.seed)
@@ -468,16 +439,12 @@ def _theorem_2(context: Context) -> Finding:
     )
 
 
-@claim(
-    "theorem-2-arrival-aware",
-    "Theorem 2, (38), over Omega(t)",
-    Verdict.UNDETERMINED,
-    because=Why.LACKING,
-    says="Maximised over the ports with jobs, the regret of ESDP is of the order ln T.",
-    how="Fits of ln t, sqrt t and t judged by prediction, and growth exponents over the last three quarters.",
-    choices=("g",),
-)
+@claim("theorem-2-arrival-aware", "Theorem 2, (38), over Omega(t)", because=Why.LACKING, choices=("g",))
 def _theorem_2_aware(context: Context) -> Finding:
+    """Maximised over the ports with jobs, the regret of ESDP is of the order ln T.
+
+    Fits of ln t, sqrt t and t judged by prediction, and growth exponents over the last three quarters.
+    """
     setup, sampled = runs(context)
     points = regret.checkpoints(int(setup.slots or 0))
     numbers, logarithmic, linear = dict[str, float | str | bool](), True, False
@@ -503,11 +470,13 @@ def _theorem_2_aware(context: Context) -> Finding:
     "theorem-2-condition",
     "Theorem 2, (38), (40)",
     Verdict.VACUOUS,
-    says="The bound says something at the sizes of Sec. 4.",
-    how="delta(T) against a quarter of the smallest positive gaps; (38) against what there is to earn.",
     choices=("delta of Sec. 4 or of Fig. 7", "the capacities", "the constant of (38), taken as 1"),
 )
 def _condition(context: Context) -> Finding:
+    """The bound says something at the sizes of Sec. 4.
+
+    delta(T) against a quarter of the smallest positive gaps; (38) against what there is to earn.
+    """
     horizon, gaps, shares = 8000.0, [], []
     for c, seed in track(context, list(product((2, 12), seeds(context, 1, 2, 10)))):
         here = generate("default", seed, slots=0, capacity=c)
@@ -531,14 +500,12 @@ def _condition(context: Context) -> Finding:
     )
 
 
-@claim(
-    "theorem-2-symbols",
-    "(38), (39), (40)",
-    AMENDED,
-    says="The bound divides by the smallest gap, and the events A, B and C = A or B cover all slots.",
-    how="Gaps in runs of ESDP, and the slots that are in none of the events.",
-)
+@claim("theorem-2-symbols", "(38), (39), (40)", AMENDED)
 def _symbols(context: Context) -> Finding:
+    """The bound divides by the smallest gap, and the events A, B and C = A or B cover all slots.
+
+    Gaps in runs of ESDP, and the slots that are in none of the events.
+    """
     setup = Setup("tiny", slots=context.pick(150, 400, 4000))
     shares = []
     for seed in track(context, seeds(context, 3, 6, 10)):
@@ -556,15 +523,12 @@ def _symbols(context: Context) -> Finding:
     )
 
 
-@claim(
-    "unit-interval",
-    "Sec. 3.1, (7), (16), (19)",
-    AMENDED,
-    says="By tuning the costs net utilities are in [0, 1], so that S(t) covers all Upsilon.x.",
-    how="How many normal utilities of Table 3 lie outside, by the scale of the costs; clipped estimates.",
-    choices=("the scale of the costs",),
-)
+@claim("unit-interval", "Sec. 3.1, (7), (16), (19)", AMENDED, choices=("the scale of the costs",))
 def _unit_interval(context: Context) -> Finding:
+    """By tuning the costs net utilities are in [0, 1], so that S(t) covers all Upsilon.x.
+
+    How many normal utilities of Table 3 lie outside, by the scale of the costs; clipped estimates.
+    """
     from scipy.special import ndtr
 
     share = {}
