@@ -22,11 +22,11 @@ import clairvoyant as cv
 from clairvoyant.problems import find, oracles, players
 
 KEPT = Path(__file__).resolve().parents[1] / "docs" / "scaling"
-ENOUGH = 20.0
+ENOUGH = 10.0
 """Seconds of a processor after which nothing larger is tried."""
-AT_MOST = 120.0
+AT_MOST = 60.0
 """Seconds of a processor after which a cell is stopped."""
-SOLVE_SECONDS = 30.0
+SOLVE_SECONDS = 20.0
 """The time limit of an oracle."""
 
 
