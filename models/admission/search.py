@@ -5,11 +5,10 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
-from . import market_kernels as kernels
+from . import search_kernels as kernels
 from .jobs import UNIT, Job
 from .market import groups
 from .schedule import Schedule
@@ -32,6 +31,14 @@ SHADOW = 0.1
 
 LEAST = 1e-9
 """Utilities below this share of the priority do not count."""
+
+UNITS = ("worker_units", "server_units")
+
+THRIFT = 0.2
+"""What a round loses or gains is utility less this part of what the jobs cost."""
+
+PACKED = 6
+"""How often a round packs the machines of one kind in some slot anew."""
 
 
 def _shadow(prices: np.ndarray, member: np.ndarray, units: np.ndarray) -> np.ndarray:
@@ -61,9 +68,11 @@ class Search:
 
     Jobs are placed one after the other, the best utility per cost first, each on its cheapest schedule in
     what is free. All resources of a machine that costs anything cost a little more (:data:`SHADOW`). Round by
-    round, some jobs are taken out and tried again with rejected ones, in an order with noise.
+    round, the machines of some slots are packed anew, so that what is free is on few of them; and some jobs
+    are taken out and tried again with rejected ones, in an order with noise.
 
-    ``prices`` are per unit of each resource, >= 0, shapes (T, H, R) and (T, K, R).
+    ``prices`` are per unit of each resource, >= 0, shapes (T, H, R) and (T, K, R). The best schedule so far
+    is kept.
     """
 
     def __init__(
@@ -75,144 +84,164 @@ class Search:
     ) -> None:
         self.setting, self.jobs, self.rng = setting, jobs, rng
         capacities = (setting.worker_units, setting.server_units)
-        self.members = tuple(groups(capacity) for capacity in capacities)
-        amounts = (capacity.T[None].astype(np.float64) for capacity in capacities)
-        self.free = tuple(np.repeat(one, setting.horizon, axis=0) for one in amounts)  # (T, R, H), (T, R, K)
-        sides = zip(prices, self.members, capacities, strict=True)
-        self.prices = tuple(_shadow(*side) for side in sides)
-        self.given = [self._given(job) for job in self.jobs]
-        slots, most = setting.horizon, max(job.chunks for job in self.jobs)
-        self.rows = tuple(np.empty((slots * min(len(c), most), 3), dtype=np.int64) for c in capacities)
-        self.scratch = self._workspace(slots, most)
-        self.placements: list[Placed | None] = [None] * len(self.jobs)
-        self.value = 0.0
-        self.rank, self.span = self._ranks()
+        self._given = self._read(prices, capacities)
+        amounts = [capacity.T[None].astype(np.float64) for capacity in capacities]
+        free = (
+            np.repeat(amounts[0], setting.horizon, axis=0),
+            np.repeat(amounts[1], setting.horizon, axis=0),
+        )
+        ends = np.zeros((len(jobs), 2), dtype=np.int64)
+        self._held = kernels.Held(free, self._rows(), ends, np.zeros(len(jobs)), np.zeros(len(jobs)))
+        self._saved, self._best, self._ends = self._rows(), self._rows(), ends.copy()
+        self._worth = np.zeros(2)
+        self._scratch, self._packs = self._workspace()
+        self._rank()
 
-    def _given(self, job: Job) -> tuple[Any, ...]:
-        """Return a job as :func:`.market_kernels.insert` takes it, needs and costs with it."""
-        utility = np.zeros(self.setting.horizon)
-        utility[job.arrival - 1 :] = job.utilities(len(utility))
-        utility[utility < LEAST * job.priority] = 0.0
-        given = (job.arrival - 1, job.work, job.chunks, job.servers_for, utility)
-        needs = (job.worker_units.astype(np.float64), job.server_units.astype(np.float64))
-        demands = (job.worker_demand, job.server_demand)
-        costs = tuple(np.ascontiguousarray(p @ d) for p, d in zip(self.prices, demands, strict=True))
-        return given, needs, costs
+    def _read(
+        self, prices: tuple[np.ndarray, np.ndarray], capacities: tuple[np.ndarray, np.ndarray]
+    ) -> kernels.Given:
+        """Return the jobs and prices as the kernels take them."""
+        setting, jobs = self.setting, self.jobs
+        members = (groups(capacities[0]), groups(capacities[1]))
+        dear = [_shadow(*side) for side in zip(prices, members, capacities, strict=True)]
+        utility = np.zeros((len(jobs), setting.horizon))
+        for row, job in zip(utility, jobs, strict=True):
+            row[job.arrival - 1 :] = job.utilities(setting.horizon)
+            row[row < LEAST * job.priority] = 0.0
+        sizes = np.array([job.chunks + 1 for job in jobs], dtype=np.int64)
+        machines, slots = max(len(c) for c in capacities), setting.horizon + 1
+        rows = [min(job.work, (slots - job.arrival) * min(job.chunks, machines)) for job in jobs]
+        needs = [np.array([getattr(job, name) for job in jobs], dtype=np.float64) for name in UNITS]
+        costs = [np.array([p @ n for n in need / UNIT]) for p, need in zip(dear, needs, strict=True)]
+        ratio = np.array([(job.servers_for[1:] / np.arange(1, job.chunks + 1)).min() for job in jobs])
+        cheapest = [cost.min(axis=2) for cost in costs]  # jobs can finish, so there are machines
+        return kernels.Given(
+            first=np.array([job.arrival - 1 for job in jobs], dtype=np.int64),
+            work=np.array([job.work for job in jobs], dtype=np.int64),
+            chunks=sizes - 1,
+            begin=np.cumsum(sizes) - sizes,
+            tables=np.concatenate([job.servers_for for job in jobs]),
+            utility=utility,
+            needs=(needs[0], needs[1]),
+            costs=(costs[0], costs[1]),
+            least=cheapest[0] + ratio[:, None] * cheapest[1],
+            starts=np.cumsum([0, *rows], dtype=np.int64),
+            members=members,
+            prices=(dear[0], dear[1]),
+            rank=np.zeros(len(jobs)),
+            span=np.zeros((len(jobs), 2), dtype=np.int64),
+        )
 
-    def _workspace(self, slots: int, most: int) -> tuple[np.ndarray, ...]:
-        kinds = [int(member.max(initial=-1)) + 1 for member in self.members]
-        entries = max(min(job.work, slots * job.chunks) for job in self.jobs) + most + 1
-        whole = [slots, slots, entries, *kinds, *kinds]
-        corners, counts, length, *rest = (np.empty(n, dtype=np.int64) for n in whole)
-        rooms = [np.empty(len(member)) for member in self.members]
+    def _rows(self) -> tuple[np.ndarray, np.ndarray]:
+        shape = (int(self._given.starts[-1]), 3)
+        return np.zeros(shape, dtype=np.int64), np.zeros(shape, dtype=np.int64)
+
+    def _workspace(self) -> tuple[tuple[np.ndarray, ...], tuple[tuple[np.ndarray, ...], ...]]:
+        """Return the arrays that the kernels write into when they place a job, and when they pack."""
+        given, slots = self._given, self.setting.horizon
+        most, count = int(given.chunks.max()), len(self.jobs)
+        kinds = [int(member.max(initial=-1)) + 1 for member in given.members]
+        entries = int(np.minimum(given.work, slots * given.chunks).max()) + most + 1
+        corners, counts, length, *rest = _whole(slots, slots, entries, *kinds, *kinds)
+        rooms = [np.empty(len(member)) for member in given.members]
         curves, slope = np.empty((slots, most + 1)), np.empty(entries)
         vertices = np.empty((slots, most + 1), dtype=np.int64)
-        return (curves, vertices, corners, counts, slope, length, *rest, *rooms)
+        packs = []
+        for side, member in enumerate(given.members):
+            jobs = _whole(count, count, count, count)
+            rows = np.empty((int(np.minimum(given.chunks, len(member)).sum()), 3), dtype=np.int64)
+            packs.append((*jobs, np.empty(count), rows, *_whole(kinds[side], kinds[side]), rooms[side]))
+        return (curves, vertices, corners, counts, slope, length, *rest, *rooms), tuple(packs)
 
-    def insert(self, i: int, scale: float) -> float:
-        """Place the i-th job if that pays; return the cost."""
-        given, needs, costs = self.given[i]
-        end, server_end, done, cost = kernels.insert(
-            given, scale, self.free, needs, self.members, self.prices, costs, self.rows, self.scratch
-        )
-        if done >= 0:
-            utility = float(given[4][done])
-            self.placements[i] = Placed(self.rows[0][:end].copy(), self.rows[1][:server_end].copy(), utility)
-            self.value += utility
-        return float(cost)
+    def _rank(self) -> None:
+        """Note each job's utility per cost alone in the cluster, as a logarithm, and when it would run."""
+        given, held = self._given, self._held
+        for i in range(len(self.jobs)):
+            self.insert(i, 0.5)
+            given.span[i], given.rank[i] = given.first[i], -50.0
+            if held.ends[i, 0]:
+                earned, a = float(held.earned[i]), int(given.starts[i])
+                given.rank[i] = math.log(earned / max(float(held.spent[i]), 1e-6 * earned))
+                given.span[i, 1] = held.rows[0][a + held.ends[i, 0] - 1, 0]
+                kernels.take_out(given, held, i)
+        self._worth[0] = 0.0
 
-    def move(self, i: int, placed: Placed, sign: int) -> None:
-        """Take a job out (sign 1) or put it back as it was (sign -1)."""
-        needs = self.given[i][1]
-        kernels.move(self.free[0], needs[0], placed.workers, sign)
-        kernels.move(self.free[1], needs[1], placed.servers, sign)
-        self.placements[i] = None if sign > 0 else placed
-        self.value -= sign * placed.utility
+    @property
+    def value(self) -> float:
+        """What the schedule earns."""
+        return float(self._worth[0])
 
-    def _ranks(self) -> tuple[np.ndarray, np.ndarray]:
-        """Return each job's utility per cost alone in the cluster, as a logarithm, and when it would run."""
-        rank, span = np.empty(len(self.jobs)), np.empty((len(self.jobs), 2), dtype=np.int64)
-        for i, job in enumerate(self.jobs):
-            cost = self.insert(i, 0.5)
-            placed = self.placements[i]
-            if placed is None:
-                rank[i], span[i] = -50.0, (job.arrival - 1, job.arrival - 1)
-                continue
-            rank[i] = math.log(placed.utility / max(cost, 1e-6 * placed.utility))
-            span[i] = job.arrival - 1, placed.workers[-1, 0]
-            self.move(i, placed, 1)
-        return rank, span
+    @property
+    def best_value(self) -> float:
+        """What the best schedule earns."""
+        return float(self._worth.max())
 
-    def recreate(self, tried: np.ndarray, scale: float, noise: float) -> None:
-        """Try to place jobs, the best ranked first."""
-        keys = self.rank[tried] + noise * self.rng.standard_normal(len(tried))
-        for i in tried[np.argsort(-keys, kind="stable")].tolist():
-            self.insert(i, scale)
+    def insert(self, i: int, scale: float) -> None:
+        """Place the i-th job, which is not placed, if that pays at the prices times ``scale``."""
+        kernels.enter(self._given, self._held, i, scale, self._scratch)
+        self._worth[0] += self._held.earned[i]
 
     def restore(self, i: int, workers: np.ndarray, servers: np.ndarray) -> None:
-        """Place the i-th job as rows (slot from 0, machine, count) say, which fit in what is free."""
-        self.move(i, Placed(workers, servers, float(self.given[i][0][4][workers[-1, 0]])), -1)
+        """Place the i-th job as rows (slot from 0, machine, count) say, by slot; they fit in what is free."""
+        given, held = self._given, self._held
+        for side, rows in enumerate((workers, servers)):
+            held.rows[side][given.starts[i] : given.starts[i] + len(rows)] = rows
+            held.ends[i, side] = len(rows)
+        kernels.lift(given, held, i, -1)
+        kernels.account(given, held, i, given.utility[i, workers[-1, 0]])
+        self._worth[0] += held.earned[i]
 
     def greedy(self, scale: float) -> None:
-        """Try to place all jobs that are not placed, at the prices times ``scale``."""
-        out = [i for i, placed in enumerate(self.placements) if placed is None]
-        self.recreate(np.array(out, dtype=np.int64), scale, 0.0)
+        """Try to place all jobs that are not placed, at the prices times ``scale``, the best ranked first."""
+        for i in np.argsort(-self._given.rank, kind="stable").tolist():
+            if not self._held.ends[i, 0]:
+                self.insert(i, scale)
 
-    def round(self, heat: float, *, same: bool = False) -> None:
-        """Take some jobs out, try these and rejected ones again, and undo it all if too much is lost.
+    def rounds(self, heats: np.ndarray, *, same: bool = False, enough: float = math.inf) -> None:
+        """Do a round for each of the heats, as long as the best schedule earns less than ``enough``.
 
-        Too much is more utility than ``heat`` times a random number with mean 1. With ``same`` no rejected
-        job is tried, and a job that finds no place again is too much, too.
+        A round takes some jobs out, tries these and rejected ones again, and undoes it all if too much is
+        lost: more of what all earn than its heat times a random number with mean 1. Utility less a part of
+        the costs counts (:data:`THRIFT`). With ``same`` no rejected job is tried, and a job that finds no
+        place again is too much, too.
         """
-        rng, before = self.rng, self.value
-        inside = np.array(
-            [i for i, placed in enumerate(self.placements) if placed is not None], dtype=np.int64
-        )
-        outside = inside[:0] if same else np.setdiff1d(np.arange(len(self.jobs)), inside)
-        victims, wanted = self._victims(inside, outside)
-        undone = [(i, self.placements[i]) for i in victims.tolist()]
-        for i, placed in undone:
-            self.move(i, placed, 1)
-        scale = SCALES[rng.integers(len(SCALES))]
-        if wanted >= 0:
-            self.insert(wanted, scale)
-        chances = self.rank[outside] + rng.gumbel(size=len(outside))
-        tried = outside[np.argsort(-chances, kind="stable")[:MOST_TRIED]]
-        tried = np.concatenate([victims, tried[tried != wanted]])
-        self.recreate(tried, scale, NOISE[rng.integers(len(NOISE))])
-        lost = before + heat * math.log(max(rng.random(), 1e-300))
-        if self.value < lost or (same and any(self.placements[i] is None for i, _ in undone)):
-            for i in [*tried.tolist(), wanted]:
-                if i >= 0 and self.placements[i] is not None:
-                    self.move(i, self.placements[i], 1)
-            for i, placed in undone:
-                self.move(i, placed, -1)
-            self.value = before
+        kernels.ruin_and_recreate(
+            self._given, self._held, self._saved, self._best, self._ends, self._worth,
+            (MOST_OUT, MOST_TRIED, PACKED, THRIFT, enough), (np.array(SCALES), np.array(NOISE)),
+            heats, same, self._scratch, self._packs, self.rng,
+        )  # fmt: skip
 
-    def _victims(self, inside: np.ndarray, outside: np.ndarray) -> tuple[np.ndarray, int]:
-        """Return which jobs to take out, and a rejected job to place first (-1 for none)."""
-        rng = self.rng
-        if len(inside) == 0:
-            return inside, -1
-        most = max(2, min(MOST_OUT, len(inside) // 4))
-        count = min(len(inside), 1 + int(rng.integers(most)))
-        kind = rng.random()
-        if kind < 0.2:
-            return rng.choice(inside, count, replace=False), -1
-        wanted = -1
-        if len(outside) and kind < 0.7:
-            wanted = int(outside[np.argmax(self.rank[outside] + rng.gumbel(size=len(outside)))])
-        low, high = self.span[wanted if wanted >= 0 else rng.choice(inside)]
-        gap = np.maximum(0, np.maximum(self.span[inside, 0] - high, low - self.span[inside, 1]))
-        keys = gap + 3.0 * rng.random(len(inside)) + (self.rank[inside] if rng.random() < 0.5 else 0.0)
-        return inside[np.argsort(keys, kind="stable")[:count]], wanted
+    @property
+    def placements(self) -> list[Placed | None]:
+        """How each job is placed, ``None`` if it is not."""
+        return self._placed(self._held.rows, self._held.ends)
 
-    def schedule(self, placements: Sequence[Placed | None]) -> Schedule:
-        """Return the schedule of placed jobs."""
+    @property
+    def best(self) -> list[Placed | None]:
+        """How each job is placed in the best schedule."""
+        if self._worth[0] >= self._worth[1]:
+            return self.placements
+        return self._placed(self._best, self._ends)
+
+    def _placed(self, rows: tuple[np.ndarray, np.ndarray], ends: np.ndarray) -> list[Placed | None]:
+        found: list[Placed | None] = []
+        for i, counts in enumerate(ends.tolist()):
+            a = int(self._given.starts[i])
+            workers, servers = (side[a : a + n].copy() for side, n in zip(rows, counts, strict=True))
+            utility = self._given.utility[i]
+            found.append(Placed(workers, servers, float(utility[workers[-1, 0]])) if counts[0] else None)
+        return found
+
+    def schedule(self) -> Schedule:
+        """Return the best schedule."""
         sides: list[list[np.ndarray]] = [[np.zeros((0, 4), np.int64)], [np.zeros((0, 4), np.int64)]]
-        for job, placed in zip(self.jobs, placements, strict=True):
+        for job, placed in zip(self.jobs, self.best, strict=True):
             if placed is not None:
                 for side, rows in zip(sides, (placed.workers, placed.servers), strict=True):
                     number = np.full(len(rows), job.index)
                     side.append(np.column_stack([rows[:, 0] + 1, number, rows[:, 1:]]))
         return Schedule(*(np.concatenate(side) for side in sides))
+
+
+def _whole(*sizes: int) -> list[np.ndarray]:
+    return [np.empty(size, dtype=np.int64) for size in sizes]

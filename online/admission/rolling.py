@@ -8,7 +8,6 @@ forecast does, is the idea of Agrawal, Wang and Ye (2014).
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
@@ -110,13 +109,10 @@ class RollingHorizon:
         rests = {job: rest for job, rest in rests.items() if self._setting.why_never(rest) is None}
         volume = self._priced(slot, list(rests.values()))
         search = self._begun(slot, rests, volume)
-        best, value = list(search.placements), search.value
-        for k in range(self.rounds):
-            search.round(value * WARM * math.pow(COLD / WARM, k / self.rounds), same=self.keep)
-            if search.value > value:
-                best, value = list(search.placements), search.value
-        self.planned = value
-        self._plans = {job: placed for job, placed in zip(rests, best, strict=True) if placed is not None}
+        search.rounds(WARM * (COLD / WARM) ** (np.arange(self.rounds) / max(1, self.rounds)), same=self.keep)
+        self.planned = search.best_value
+        placements = zip(rests, search.best, strict=True)
+        self._plans = {job: placed for job, placed in placements if placed is not None}
         self._left = {job: self._left[job] for job in (self._plans if self.keep else rests)}
 
     def _priced(self, slot: int, rests: Sequence[Job]) -> Volume:

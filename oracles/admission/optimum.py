@@ -35,8 +35,9 @@ VOLUME_WORK = 3e9
 SEARCH_WORK = 1e8
 """Limits of the volume method and of the search, so that each ends within a minute or two."""
 
-COLUMN_SIZE = 40_000
-"""Up to so many slots of jobs, times resources, columns are generated after the volume method."""
+COLUMN_SIZE = 20_000
+"""Up to so many slots of jobs, times resources, columns are generated after the volume method. With more, as
+of 100 jobs in 100 slots, :data:`COLUMN_SECONDS` make the bound no better."""
 
 COLUMN_SECONDS = 20.0
 """The most time that column generation takes."""
@@ -67,10 +68,10 @@ def offline(
     """Return the best schedules of all jobs under (1)-(13), all arrivals known in advance.
 
     Every method begins with a greedy schedule and the sum of what the jobs are worth alone. "lagrangian" goes
-    on with prices of capacity (:func:`.admission_bound.volume`, for fewer jobs and slots
-    :func:`.admission_bound.columns`), which prove a bound, and ruin and recreate at these prices
-    (:func:`.admission_search.search`). "auto" adds, for small instances, the integer program: for a short
-    time before that, and after it once with pooled machines and once more as it is, until the gap is reached.
+    on with prices of capacity (:func:`.bound.volume`, for fewer jobs and slots :func:`.bound.columns`), which
+    prove a bound, and ruin and recreate at these prices (:func:`.search.search`). "auto" adds, for small
+    instances, the integer program: for a short time before that, and after it once with pooled machines and
+    once more as it is, until the gap is reached.
 
     Parameters
     ----------

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+
 import numpy as np
 
 from ...models.admission.instance import AdmissionInstance
@@ -9,16 +11,19 @@ from ...models.admission.program import able
 from ...models.admission.schedule import Schedule
 from ...models.admission.search import Search
 from ..annealing import cooling
-from ..base import Budget, PartProgress, relative_gap
+from ..base import Budget, PartProgress
 from .bound import Priced
 
 ITERATIONS = 10_000
 """Rounds of ruin and recreate without a time limit."""
 
 FIRST = 1000
-WARM, COLD = 1.5e-2, 1e-4
+WARM, COLD = 5e-3, 1e-4
 """Relative loss that is accepted with probability 1/e: at the start, and after so many rounds; then it begins
 again with twice as many, and so on (:func:`.annealing.cooling`)."""
+
+BATCH, BATCH_WORK = 50, 200_000
+"""The most rounds between two looks at the clock, and slots times machines times rounds."""
 
 
 def search(
@@ -39,19 +44,19 @@ def search(
     """
     if len(prices.payoffs) == len(instance.never):
         return Schedule.empty()
-    per_unit = prices.worker_prices, prices.server_prices
-    state = Search(instance.setting, able(instance), per_unit, np.random.default_rng(seed))
+    setting, per_unit = instance.setting, (prices.worker_prices, prices.server_prices)
+    state = Search(setting, able(instance), per_unit, np.random.default_rng(seed))
     state.greedy(1.0)
     state.greedy(0.0)
-    best, value = list(state.placements), state.value
-    heats = cooling(FIRST, WARM, COLD)
-    for k in range(iterations):
-        if budget.over or relative_gap(value, prices.bound) <= budget.gap:
-            break
-        state.round(value * next(heats))
-        if state.value > value:
-            best, value = list(state.placements), state.value
-        if progress is not None and k % 100 == 0:
-            done = max(k / iterations, budget.seconds / budget.time_limit)
-            progress(done, f"search round {k}", value=value)
-    return state.schedule(best)
+    enough = (1.0 - budget.gap) * prices.bound
+    machines = len(setting.worker_units) + len(setting.server_units)
+    batch = max(1, min(BATCH, BATCH_WORK // (setting.horizon * machines)))
+    heats, done = cooling(FIRST, WARM, COLD), 0
+    while done < iterations and not budget.over and state.best_value < enough:
+        count = min(batch, iterations - done)
+        state.rounds(np.fromiter(itertools.islice(heats, count), np.float64), enough=enough)
+        done += count
+        if progress is not None:
+            part = max(done / iterations, budget.seconds / budget.time_limit)
+            progress(part, f"search round {done}", value=state.best_value)
+    return state.schedule()

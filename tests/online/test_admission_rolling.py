@@ -151,10 +151,9 @@ def test_the_same_jobs_stay_in_a_search_that_is_told_so(seed: int) -> None:
     inside = [placed is not None for placed in search.placements]
     assert 0 < sum(inside) < len(inside)
     for _ in range(60):
-        search.round(1e9, same=True)
+        search.rounds(np.full(1, 1e9), same=True)
         assert [placed is not None for placed in search.placements] == inside
-    for _ in range(5):
-        search.round(1e9)
+    search.rounds(np.full(5, 1e9))
     assert [placed is not None for placed in search.placements] != inside
 
 

@@ -63,6 +63,7 @@ def test_more_rounds_or_time_are_never_worse_in_admission(instance: AdmissionIns
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(admission_search, "FIRST", 3)
+        patch.setattr(admission_search, "BATCH", 1)
         numbers = (0, 1, 2, 3, 5, 9, 20, 60)
         in_rounds = [worth(Budget(0.0, None), rounds) for rounds in numbers]
         in_time = [worth(Asked(rounds), 10**9) for rounds in numbers]

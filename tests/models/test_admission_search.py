@@ -1,0 +1,89 @@
+"""Ruin and recreate: what is placed is what is taken, and machines that are packed anew hold the same."""
+
+import numpy as np
+import pytest
+from hypothesis import assume, given
+from hypothesis import settings as hypothesis_settings
+from hypothesis import strategies as st
+
+from clairvoyant.models.admission import search_kernels as kernels
+from clairvoyant.models.admission.generate import generate
+from clairvoyant.models.admission.instance import AdmissionInstance
+from clairvoyant.models.admission.program import able
+from clairvoyant.models.admission.search import Search
+from clairvoyant.testing.admission import instances
+
+
+def begun(instance: AdmissionInstance, seed: int) -> Search:
+    rng, setting = np.random.default_rng(seed), instance.setting
+    sides = (setting.worker_units, setting.server_units)
+    workers, servers = (rng.random((setting.horizon, *units.shape)) for units in sides)
+    return Search(setting, able(instance), (workers, servers), rng)
+
+
+def packed_anew(search: Search, noise: float) -> None:
+    given, held = search._given, search._held
+    for side in range(2):
+        for t in range(search.setting.horizon):
+            kernels.repack(given, held, side, t, noise, search._packs[side], search.rng)
+
+
+def concentrations(search: Search) -> list[float]:
+    given, held = search._given, search._held
+    sides = zip(held.free, given.prices, given.members, strict=True)
+    slots = range(search.setting.horizon)
+    return [kernels.concentration(*side, t) for side in sides for t in slots]
+
+
+def totals(instance: AdmissionInstance, search: Search) -> list[np.ndarray]:
+    """Return how many of each job run in each slot; what is free has to be the rest."""
+    schedule, setting, found = search.schedule(), instance.setting, []
+    assert not instance.violations(schedule)
+    assert instance.rewards(schedule).sum() == pytest.approx(search.value, rel=1e-6)
+    sides = (
+        (schedule.workers, setting.worker_units, instance.worker_needs),
+        (schedule.servers, setting.server_units, instance.server_needs),
+    )
+    for (rows, units, needs), free in zip(sides, search._held.free, strict=True):
+        taken, total = np.zeros_like(free), np.zeros((setting.horizon, len(instance.jobs)))
+        for t, i, h, count in rows.tolist():
+            taken[t - 1, :, h] += count * needs[i]
+            total[t - 1, i] += count
+        np.testing.assert_array_equal(free + taken, np.broadcast_to(units.T, free.shape))
+        found.append(total)
+    return found
+
+
+@given(instances(max_horizon=4, max_machines=5, max_jobs=6, max_chunks=5), st.integers(0, 9))
+@hypothesis_settings(max_examples=30, deadline=None)
+def test_packing_anew_moves_between_machines_alone(instance: AdmissionInstance, seed: int) -> None:
+    assume(able(instance))
+    search = begun(instance, seed)
+    search.greedy(0.0)
+    before, dense = totals(instance, search), concentrations(search)
+    packed_anew(search, 0.3)
+    for now, then in zip(totals(instance, search), before, strict=True):
+        np.testing.assert_array_equal(now, then)
+    for denser, was in zip(concentrations(search), dense, strict=True):
+        assert denser >= was * (1.0 - 1e-9)
+    search.rounds(np.full(5, 1e9))
+    if search.value >= search.best_value:
+        totals(instance, search)
+
+
+def test_packing_anew_makes_room_for_a_large_worker() -> None:
+    data = generate("tiny", 0, jobs=3, horizon=1).to_dict()
+    data["resources"] = ["GPU"]
+    data["worker_servers"], data["parameter_servers"] = [[4.0], [4.0]], [[3.0]]
+    for job, demand in zip(data["jobs"], (2.0, 2.0, 4.0), strict=True):
+        job |= {"arrival": 1, "epochs": 1, "chunks": 1, "minibatches": 1, "minibatch_time": 1.0}
+        job |= {"gradient_size": 0.0, "worker_bandwidth": 1.0, "server_bandwidth": 1.0}
+        job |= {"worker_demand": [demand], "server_demand": [1.0]}
+    search = begun(AdmissionInstance.from_dict(data), 0)
+    for i in range(2):
+        search.restore(i, np.array([[0, i, 1]]), np.array([[0, 0, 1]]))
+    search.insert(2, 0.0)
+    assert search.placements[2] is None
+    packed_anew(search, 0.0)
+    search.insert(2, 0.0)
+    assert [placed is not None for placed in search.placements] == [True] * 3
