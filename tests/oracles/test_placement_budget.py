@@ -17,6 +17,7 @@ from clairvoyant.models.base import InputError
 from clairvoyant.models.placement import kernels
 from clairvoyant.models.placement.generate import generate
 from clairvoyant.models.placement.instance import PlacementInstance, taken_schedule
+from clairvoyant.models.placement.simulator import stacked
 from clairvoyant.oracles.base import Budget, WhyStopped
 from clairvoyant.oracles.placement import bound as placement_bound
 from clairvoyant.oracles.placement import exact as placement_exact
@@ -239,7 +240,7 @@ def test_the_search_looks_at_its_budget_after_little_work(
         return plan(table, factor, batch, *given)
 
     def watched_rounds(*given: Any) -> Any:
-        done.append(len(given[7]))
+        done.append(len(given[-2]))
         return rounds(*given)
 
     monkeypatch.setattr(search_kernels, "plan", watched_plan)
@@ -308,20 +309,64 @@ def test_the_best_runs_again_whatever_made_it(instance: PlacementInstance) -> No
     assert instance.units(state.best.schedule()) == state.best.cost
 
 
+@given(instances(min_jobs=1, max_jobs=8, max_gpus=6), st.integers(0, 5), st.integers(1, 5))
+@hypothesis_settings(max_examples=40, deadline=None)
+def test_rounds_that_begin_on_the_way_are_whole_runs(
+    instance: PlacementInstance, seed: int, parts: int
+) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(placement_search, "KEPT", parts)
+        state = placement_search._Search(instance, Budget(0.0, None), None, 0)
+        state.lists()
+        state.plans()
+        best, rng = state.best, np.random.default_rng(seed)
+        for chain in state._chains(10):
+            chain.go(best, rng.random((30, 7)))
+            again = stacked(best.first, parts), np.arange(parts)
+            assert best.run(chain.incumbent, chain.rows, math.inf, again) == chain.cost
+            assert np.array_equal(best.other.start, chain.state.start)
+            when = again[0].clock[:, kernels.NOW]
+            assert np.array_equal(chain.kept.clock[chain.which, kernels.NOW], when)
+            reached = when < search_kernels.NEVER
+            for now, kept in zip(again[0], chain.kept, strict=True):
+                assert np.array_equal(now[reached], kept[chain.which[reached]])
+    assert instance.units(best.schedule()) == best.cost
+
+
+def test_quiet_jobs_go_where_they_contend_the_least_and_preferred_machines_win_ties() -> None:
+    job = {"duration": 10, "instances": 1, "cpus": 0, "memory": 0}
+    asked = [(0, 2, 1.0), (1, 1, 0.5), (2, 1, 1.0), (3, 3, 0.0)]
+    jobs = [{**job, "submit": at, "gpus": gpus, "intensity": beta} for at, gpus, beta in asked]
+    instance = PlacementInstance(machines=[{"gpus": 4, "cpus": 1, "memory": 1}] * 3, jobs=jobs)
+
+    def machines(rule: int) -> list[int]:
+        state = reserved(instance, math.inf, [], rule=rule)[1]
+        return [int(state.rows[state.first[i], 0]) for i in range(len(jobs))]
+
+    assert machines(kernels.CONSOLIDATE) == [0, 0, 0, 1]
+    assert machines(search_kernels.QUIET) == [0, 1, 2, 1]
+    assert machines(search_kernels.QUIET + 1 + 2) == [2, 2, 2, 0]
+
+
 def reserved(
-    instance: PlacementInstance, patience: float, ends: list[int], lasts: float = 1.0
+    instance: PlacementInstance,
+    patience: float,
+    ends: list[int],
+    lasts: float = 1.0,
+    rule: int = kernels.CONSOLIDATE,
 ) -> tuple[float, Any]:
     """Run list schedules with reservations, oldest job first, in parts that end at some ticks."""
     blank = instance.simulator().state
     slow, window = instance.setting.slowdown.contention, instance.setting.window
     setting = slow, window, float(instance.units_of_cost(0, 1))
     keys, waits = np.arange(len(instance.jobs), dtype=np.float64), np.full(len(instance.jobs), patience)
+    rules = np.full(len(instance.jobs), rule)
     kernels.advance(instance.table, blank, slow, window)
     for end in [*ends, search_kernels.NEVER]:
         if blank.clock[kernels.DONE] < len(instance.jobs):
             expected = lasts * instance.jobs.duration
             cost = search_kernels.run_reserved(
-                instance.table, blank, setting, keys, waits, expected, end, math.inf
+                instance.table, blank, setting, keys, waits, expected, rules, end, math.inf
             )
     return cost, blank
 
