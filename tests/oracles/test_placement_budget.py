@@ -309,19 +309,18 @@ def test_the_best_runs_again_whatever_made_it(instance: PlacementInstance) -> No
     assert instance.units(state.best.schedule()) == state.best.cost
 
 
-@given(instances(min_jobs=1, max_jobs=8, max_gpus=6), st.integers(0, 5), st.integers(1, 5))
-@hypothesis_settings(max_examples=40, deadline=None)
-def test_rounds_that_begin_on_the_way_are_whole_runs(
-    instance: PlacementInstance, seed: int, parts: int
-) -> None:
+def anneal_and_run_again(instance: PlacementInstance, seed: int, parts: int) -> None:
+    """Anneal a little, and compare where each chain stands, and what it keeps, with a run of its genome."""
+    state = placement_search._Search(instance, Budget(0.0, None), None, 0)
+    state.lists()
+    state.rollouts(np.random.default_rng(seed))
+    best, rng = state.best, np.random.default_rng(seed)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(placement_search, "KEPT", parts)
-        state = placement_search._Search(instance, Budget(0.0, None), None, 0)
-        state.lists()
-        state.plans()
-        best, rng = state.best, np.random.default_rng(seed)
-        for chain in state._chains(10):
-            chain.go(best, rng.random((30, 7)))
+        chains = state._chains(10)
+    for chain in chains:
+        for _ in range(5):
+            chain.go(best, rng.random((8, 7)))
             again = stacked(best.first, parts), np.arange(parts)
             assert best.run(chain.incumbent, chain.rows, math.inf, again) == chain.cost
             assert np.array_equal(best.other.start, chain.state.start)
@@ -333,9 +332,22 @@ def test_rounds_that_begin_on_the_way_are_whole_runs(
     assert instance.units(best.schedule()) == best.cost
 
 
+@given(instances(min_jobs=1, max_jobs=8, max_gpus=6), st.integers(0, 5), st.integers(1, 5))
+@hypothesis_settings(max_examples=40, deadline=None)
+def test_rounds_that_begin_on_the_way_are_whole_runs(
+    instance: PlacementInstance, seed: int, parts: int
+) -> None:
+    anneal_and_run_again(instance, seed, parts)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_rounds_that_begin_on_the_way_are_whole_runs_of_many_jobs(seed: int) -> None:
+    anneal_and_run_again(generate("tiny", seed, jobs=24, machines=2, rho=1.0), seed, 8)
+
+
 def test_quiet_jobs_go_where_they_contend_the_least_and_preferred_machines_win_ties() -> None:
     job = {"duration": 10, "instances": 1, "cpus": 0, "memory": 0}
-    asked = [(0, 2, 1.0), (1, 1, 0.5), (2, 1, 1.0), (3, 3, 0.0)]
+    asked = [(0, 2, 1.0), (1, 1, 0.5), (1, 1, 1.0), (3, 3, 0.0)]
     jobs = [{**job, "submit": at, "gpus": gpus, "intensity": beta} for at, gpus, beta in asked]
     instance = PlacementInstance(machines=[{"gpus": 4, "cpus": 1, "memory": 1}] * 3, jobs=jobs)
 
