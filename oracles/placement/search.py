@@ -34,10 +34,6 @@ MOST_TRIES = 32
 PATIENCE = 2.0
 """Rollouts wait for reservations from 1 to 10 to this power times a duration."""
 
-QUIETEST = 2.0
-"""If jobs contend, those whose intensity is at least 1 less a number up to this go where they contend the
-least."""
-
 SLACK = 0.5
 """They expect jobs to run for up to so much longer than alone, if jobs contend."""
 
@@ -199,14 +195,13 @@ def search(
     """Return a good schedule of all jobs, known in advance, and what made it.
 
     First list schedules by several keys and rules. Then those in which jobs that waited for long get
-    reservations, and jobs of much intensity go where they contend the least, by settings drawn at random for
-    each part of the time (:meth:`_Search.rollouts`). Then plans: in the order of such keys each job is
-    planned as early as it fits beside those planned before it, whether they come earlier or later; so a long
-    job does not start where it would delay many short ones. Plans are played, and those that contention
-    upsets are also played as mere orders. Last, simulated annealing on the keys, on the ticks from which on
-    jobs are tried, and on where they go; each round simulates all from the first job on that it changes. It
-    cools by rounds (:func:`.annealing.cooling`), and the best of all rounds counts: with more rounds or time,
-    what is returned is never worse.
+    reservations, by settings drawn at random for each part of the time (:meth:`_Search.rollouts`). Then
+    plans: in the order of such keys each job is planned as early as it fits beside those planned before it,
+    whether they come earlier or later; so a long job does not start where it would delay many short ones.
+    Plans are played, and those that contention upsets are also played as mere orders. Last, simulated
+    annealing on the keys, on the ticks from which on jobs are tried, and on where they go; each round
+    simulates all from shortly before its first change on. It cools by rounds (:func:`.annealing.cooling`),
+    and the best of all rounds counts: with more rounds or time, what is returned is never worse.
 
     The first list schedule is made in any case. With a time limit, how many rounds there are depends on the
     machine's speed; by default there are as many as the size allows (:data:`SEARCH_WORK`), or until the time
@@ -288,17 +283,15 @@ class _Search:
         best = self.best
         return float(kernels.run_reserved(best.table, state, best.setting, *setting, until, limit))
 
-    def _draw(self, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-        """Return random keys, patience, expected durations and placing rules, each of shape (n,)."""
+    def _draw(self, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Return random keys, patience and expected durations, each of shape (n,)."""
         exponent, relative = EXPONENTS[rng.integers(len(EXPONENTS))], rng.random() < 0.5
-        jobs = self.instance.jobs
-        factor, slack, quiet = 10.0 ** (PATIENCE * rng.random()), 1.0, 0.0
+        factor, slack = 10.0 ** (PATIENCE * rng.random()), 1.0
         if self.instance.setting.slowdown.contention > 0.0:
-            slack, quiet = slack + SLACK * rng.random(), QUIETEST * rng.random()
-        rules = np.where(jobs.intensity < (1.0 - quiet) * sim.THOUSAND, sim.CONSOLIDATE, kernels.QUIET)
-        duration = jobs.duration.astype(np.float64)
+            slack += SLACK * rng.random()
+        duration = self.instance.jobs.duration.astype(np.float64)
         patience = factor * (duration if relative else np.full_like(duration, duration.mean()))
-        return size_keys(self.instance, exponent), patience, slack * duration, rules
+        return size_keys(self.instance, exponent), patience, slack * duration
 
     def plans(self) -> None:
         """Try plans."""

@@ -353,7 +353,7 @@ def _room_at(table, state, free, job):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True)
-def _reserve(table, state, window, keys, patience, lasts, rules, begun):  # type: ignore[no-untyped-def]
+def _reserve(table, state, window, keys, patience, lasts, begun):  # type: ignore[no-untyped-def]
     """Write (job, machine, count) of the jobs that start now, and return how many rows; see run_reserved."""
     clock = state.clock
     jobs = state.pending[: min(window, clock[sim.PENDING])].copy()
@@ -369,7 +369,7 @@ def _reserve(table, state, window, keys, patience, lasts, rules, begun):  # type
             need = table.need[job]
             count = 0
             if sim.enough(left[2], need, table.instances[job]):
-                given = table.capacity, need, table.instances[job], rules[job]
+                given = table.capacity, need, table.instances[job], sim.CONSOLIDATE
                 count = _place(left[0], left[1], *given, one)
             if count == 0 and first and until == NEVER:
                 until = _room_at(table, state, left[0], job)
@@ -378,20 +378,19 @@ def _reserve(table, state, window, keys, patience, lasts, rules, begun):  # type
 
 
 @njit(cache=True)
-def run_reserved(table, state, setting, keys, patience, lasts, rules, until, limit):  # type: ignore[no-untyped-def]
+def run_reserved(table, state, setting, keys, patience, lasts, until, limit):  # type: ignore[no-untyped-def]
     """Simulate from a decision epoch on to the first one at ``until`` or later, or to the end.
 
     Waiting jobs are tried by ascending key; first those that have waited for at least their ``patience``, in
     ticks, shape (n,). The first of these that does not fit gets a reservation: until the running jobs leave
-    room for it, only those start that end before, if they run for ``lasts`` ticks, shape (n,). They are
-    placed by their ``rules``, shape (n,); ``setting`` and ``limit`` are as in :func:`run_plan`. Returned is
-    the cost so far, infinite if it is above the limit.
+    room for it, only those start that end before, if they run for ``lasts`` ticks, shape (n,). ``setting``
+    and ``limit`` are as in :func:`run_plan`. Returned is the cost so far, infinite if it is above the limit.
     """
     contention, window, weight = setting
     clock, n = state.clock, table.submit.size
     begun = np.empty((max(1, min(window, n)) * state.free.shape[0], 3), dtype=np.int64)
     while True:
-        count = _reserve(table, state, window, keys, patience, lasts, rules, begun)
+        count = _reserve(table, state, window, keys, patience, lasts, begun)
         sim.start_rows(table, state, contention, begun[:count])
         more = sim.advance(table, state, contention, window)
         cost = 1000.0 * clock[sim.WAITED] + weight * clock[sim.USED]

@@ -351,8 +351,12 @@ def test_quiet_jobs_go_where_they_contend_the_least_and_preferred_machines_win_t
     jobs = [{**job, "submit": at, "gpus": gpus, "intensity": beta} for at, gpus, beta in asked]
     instance = PlacementInstance(machines=[{"gpus": 4, "cpus": 1, "memory": 1}] * 3, jobs=jobs)
 
+    best = placement_search._Best(instance)
+
     def machines(rule: int) -> list[int]:
-        state = reserved(instance, math.inf, [], rule=rule)[1]
+        genome = best._genome(np.arange(4.0), instance.jobs.submit, rule)
+        best.run(genome, best.rows, math.inf)
+        state = best.other
         return [int(state.rows[state.first[i], 0]) for i in range(len(jobs))]
 
     assert machines(kernels.CONSOLIDATE) == [0, 0, 0, 1]
@@ -365,20 +369,18 @@ def reserved(
     patience: float,
     ends: list[int],
     lasts: float = 1.0,
-    rule: int = kernels.CONSOLIDATE,
 ) -> tuple[float, Any]:
     """Run list schedules with reservations, oldest job first, in parts that end at some ticks."""
     blank = instance.simulator().state
     slow, window = instance.setting.slowdown.contention, instance.setting.window
     setting = slow, window, float(instance.units_of_cost(0, 1))
     keys, waits = np.arange(len(instance.jobs), dtype=np.float64), np.full(len(instance.jobs), patience)
-    rules = np.full(len(instance.jobs), rule)
     kernels.advance(instance.table, blank, slow, window)
     for end in [*ends, search_kernels.NEVER]:
         if blank.clock[kernels.DONE] < len(instance.jobs):
             expected = lasts * instance.jobs.duration
             cost = search_kernels.run_reserved(
-                instance.table, blank, setting, keys, waits, expected, rules, end, math.inf
+                instance.table, blank, setting, keys, waits, expected, end, math.inf
             )
     return cost, blank
 
