@@ -5,6 +5,7 @@ from __future__ import annotations
 import statistics
 from collections.abc import Iterator
 from typing import Any
+from unittest import mock
 
 import numpy as np
 
@@ -16,6 +17,7 @@ from clairvoyant.models.placement.instance import PlacementInstance, taken_sched
 from clairvoyant.models.placement.simulator import Simulator
 from clairvoyant.online.placement.environment import ParallelEnvironment
 from clairvoyant.oracles.base import Budget
+from clairvoyant.oracles.placement import search
 from clairvoyant.oracles.placement.bound import lower_bound
 
 from . import placement_simpy
@@ -199,6 +201,23 @@ def intervals(seconds: float) -> Iterator[Row]:
         yield Row(f"certified interval of {name}, at most {seconds:.0f} s", spent, note=f"({gap:.1f} %)")
 
 
+def searches(rounds: int, sizes: tuple[tuple[int, str], ...]) -> Iterator[Row]:
+    """Measure the search for schedules beside itself with whole simulations, which find the same."""
+    for jobs, cluster in sizes:
+        instance = generate("large", 1, jobs=jobs, cluster=cluster, rho=1.6)
+        found: list[Any] = []
+
+        def searched() -> None:
+            found.append(search.search(instance, Budget(0.0, None), rounds=rounds)[0])  # noqa: B023
+
+        ours = timed(searched)
+        with mock.patch.object(search, "KEPT", 1):
+            theirs = timed(searched)
+        assert instance.cost(found[0]) == instance.cost(found[1])
+        label = f"search of {jobs:,} jobs, {len(instance.setting.capacity)} machines, {rounds} rounds"
+        yield Row(label, ours, None, "whole simulations", theirs)
+
+
 def learning() -> Iterator[Row]:
     """Measure the learned schedulers; only now PyTorch is loaded."""
     from . import placement_learning
@@ -229,6 +248,7 @@ def measure(full: bool) -> Iterator[Row]:
     yield from contended(4, 2, range(4 if full else 2))
     sizes = ((200, "small", 5.0),)
     yield from intervals(60.0 if full else 12.0)
+    yield from searches(2000, ((200, "small"), (1000, "medium")) if full else ((200, "small"),))
     yield from bounds((*sizes, (4000, "small", None), (4000, "large", None)) if full else sizes)
     yield from certificate("tiny", generate("tiny", 1), "offline")
     yield memory()

@@ -79,6 +79,11 @@ def blank_state(table: Table) -> State:
     )
 
 
+def stacked(state: State, depth: int) -> State:
+    """Return so many copies of a state; every array has an axis of length ``depth`` in front."""
+    return State(*(np.repeat(array[None], depth, axis=0) for array in state))
+
+
 MEANING = {
     "job": "there is no such job",
     "machine": "there is no such machine",

@@ -17,10 +17,9 @@ from ...models.base import InputError
 from ...models.placement import kernels
 from ...models.placement.instance import MOST_SUM, WEIGHT_UNIT, PlacementInstance, taken_schedule
 from ...models.placement.jobs import TICKS
-from ...models.placement.kernels import State
 from ...models.placement.program import placement_program, refuse_contention, steps
 from ...models.placement.schedule import NOTHING, Schedule
-from ...models.placement.simulator import Simulator, blank_state, rooms
+from ...models.placement.simulator import Simulator, blank_state, rooms, stacked
 from ...models.stopwatch import library
 from .. import cp_sat
 from ..base import Budget, OracleError, PartProgress, Report, WhyStopped, checked
@@ -568,7 +567,7 @@ def _tree(instance: PlacementInstance) -> Tree:
     blank = blank_state(instance.table)
     return Tree(
         cursor=table(7),
-        states=State(*(np.repeat(array[None], depth, axis=0) for array in blank)),
+        states=stacked(blank, depth),
         best=blank,
         bound=table(depth),
         jobs=table(depth, n),

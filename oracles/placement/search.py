@@ -12,6 +12,7 @@ from ...models.placement import kernels as sim
 from ...models.placement.instance import WEIGHT_UNIT, PlacementInstance, taken_schedule
 from ...models.placement.jobs import TICKS
 from ...models.placement.schedule import Schedule
+from ...models.placement.simulator import stacked
 from ..annealing import cooling
 from ..base import Budget, PartProgress, relative_gap
 from . import search_kernels as kernels
@@ -36,7 +37,7 @@ PATIENCE = 2.0
 SLACK = 0.5
 """They expect jobs to run for up to so much longer than alone, if jobs contend."""
 
-PLAN_WORK = 1e8
+PLAN_WORK = 4e6
 """Plans are made up to so many jobs squared times machines."""
 
 PLAN_BATCH_WORK = 10**6
@@ -59,6 +60,9 @@ MOST_BATCH = 200
 """Rounds of the local search between two looks at the clock: so many, and no more than BATCH_WORK jobs
 simulated, times machines."""
 
+KEPT = 16
+"""States that the local search keeps on the way, at equal numbers of jobs, for rounds that begin there."""
+
 ANNEALED = ", improved by annealing"
 UNTIL_TIME = 10**9
 SEED = 0
@@ -72,28 +76,36 @@ def gap(instance: PlacementInstance, value: int, bound: int) -> float:
     return relative_gap(instance.unavoidable - value, instance.unavoidable - bound)
 
 
+Genome = tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]
+"""Keys, releases, styles and spans of all jobs, see :func:`.search_kernels.run_plan`."""
+
+
 class _Best:
-    """The best simulation so far, and what made it: keys, releases and styles, and the places of a plan."""
+    """The best simulation so far, and what made it: a genome, and the rows of a plan."""
 
     def __init__(self, instance: PlacementInstance) -> None:
         self.instance, self.table = instance, instance.table
-        self.blank, self.other, self.best = (instance.simulator().state for _ in range(3))
+        self.blank, self.first, self.other, self.best = (instance.simulator().state for _ in range(4))
         self.cost, self.maker = math.inf, ""
         self.setting = (
             instance.setting.slowdown.contention,
             instance.setting.window,
             float(instance.units_of_cost(0, 1)),
         )
+        sim.advance(self.table, self.first, *self.setting[:2])
         n, most = len(instance.jobs), self.table.duration.shape[1] - 1
+        self.rows = np.zeros((n, most, 2), dtype=np.int64)
+        self.nothing = stacked(self.first, 0), np.zeros(0, dtype=np.int64)
         self.genome = self._genome(np.zeros(n), instance.jobs.submit, sim.CONSOLIDATE)
-        self.places = np.zeros((n, most, 2), dtype=np.int64), np.zeros(n, dtype=np.int64)
 
-    def _genome(self, keys: np.ndarray, release: np.ndarray, rule: int) -> tuple[np.ndarray, ...]:
-        """Return keys as places in their order, releases, and one style for all jobs."""
+    def _genome(
+        self, keys: np.ndarray, release: np.ndarray, rule: int, spans: np.ndarray | None = None
+    ) -> Genome:
+        """Return keys as places in their order, releases, one style for all jobs, and spans, none if None."""
         ranks = np.empty(len(keys))
         ranks[np.argsort(keys, kind="stable")] = np.arange(len(keys), dtype=np.float64)
         style = np.tile(np.array([rule, len(self.instance.setting.capacity)]), (len(keys), 1))
-        return ranks, release.copy(), style
+        return ranks, release.copy(), style, np.zeros_like(release) if spans is None else spans.copy()
 
     def by_list(self, keys: np.ndarray, rule: int, strict: bool, maker: str) -> None:
         """Run the list schedule of some keys."""
@@ -102,36 +114,37 @@ class _Best:
         sim.run_by_keys(self.table, self.other, contention, window, keys, rule, strict)
         clock = self.other.clock
         cost = float(self.instance.units_of_cost(int(clock[sim.WAITED]), int(clock[sim.USED])))
-        genome = self._genome(keys, self.instance.jobs.submit, rule)
-        self._take(cost, maker, genome, (self.places[0], 0 * self.places[1]))
+        self._take(cost, maker, self._genome(keys, self.instance.jobs.submit, rule), self.rows)
 
     def by_plan(
         self, start: np.ndarray, places: tuple[np.ndarray, np.ndarray], obeyed: bool, maker: str
     ) -> None:
         """Run a plan; unless it is ``obeyed``, jobs may start before it says so, on any machines."""
-        genome = self._genome(start, start if obeyed else self.instance.jobs.submit, sim.CONSOLIDATE)
-        if not obeyed:
-            places = (places[0], 0 * places[1])
-        self._take(self.run(genome, places, self.cost), maker, genome, places)
+        rows, spans = places
+        if obeyed:
+            genome = self._genome(start, start, sim.CONSOLIDATE, spans)
+        else:
+            genome = self._genome(start, self.instance.jobs.submit, sim.CONSOLIDATE)
+        self._take(self.run(genome, rows, self.cost), maker, genome, rows)
 
     def run(
-        self, genome: tuple[np.ndarray, ...], places: tuple[np.ndarray, np.ndarray], limit: float
+        self,
+        genome: Genome,
+        rows: np.ndarray,
+        limit: float,
+        kept: tuple[sim.State, np.ndarray] | None = None,
     ) -> float:
-        """Simulate, and return the cost in millionths of a second, infinite if it is above the limit."""
-        contention, window, weight = self.setting
-        keys, release, style = genome
-        rows, spans = places
-        return kernels.run_plan(
-            self.table, self.blank, self.other, contention, window, keys, release, style, rows, spans,
-            weight, limit,
-        )  # fmt: skip
+        """Simulate, and return the cost in millionths of a second, infinite if it is above the limit.
 
-    def _take(
-        self, cost: float, maker: str, genome: tuple[np.ndarray, ...], places: tuple[np.ndarray, np.ndarray]
-    ) -> None:
+        ``kept`` takes states on the way, at given places.
+        """
+        sim.copy_state(self.first, self.other)
+        given = self.table, self.other, self.setting, genome, rows, limit
+        return float(kernels.run_plan(*given, *(kept or self.nothing), 0))
+
+    def _take(self, cost: float, maker: str, genome: Genome, rows: np.ndarray) -> None:
         if cost < self.cost:
-            self.cost, self.maker, self.genome = cost, maker, genome
-            self.places = places[0].copy(), places[1].copy()
+            self.cost, self.maker, self.genome, self.rows = cost, maker, genome, rows.copy()
             sim.copy_state(self.other, self.best)
 
     def by_rollout(self, cost: float) -> None:
@@ -140,13 +153,13 @@ class _Best:
             self.cost, self.maker = cost, "reservations"
             sim.copy_state(self.other, self.best)
 
-    def again(self) -> tuple[tuple[np.ndarray, ...], tuple[np.ndarray, np.ndarray]]:
-        """Return a genome and places with which the best simulation runs again, whatever made it."""
-        start, taken = self.best.start, self.schedule().rows
-        rows, spans = np.zeros_like(self.places[0]), self.best.spans.copy()
+    def again(self) -> tuple[Genome, np.ndarray]:
+        """Return a genome and rows with which the best simulation runs again, whatever made it."""
+        start, spans, taken = self.best.start, self.best.spans, self.schedule().rows
+        rows = np.zeros_like(self.rows)
         place = np.arange(len(taken)) - np.repeat(np.cumsum(spans) - spans, spans)
         rows[taken[:, 0], place] = taken[:, 1:]
-        return self._genome(start, start, sim.CONSOLIDATE), (rows, spans)
+        return self._genome(start, start, sim.CONSOLIDATE, spans), rows
 
     def schedule(self) -> Schedule:
         """Return the schedule of the best simulation."""
@@ -181,14 +194,14 @@ def search(
 ) -> tuple[Schedule, str]:
     """Return a good schedule of all jobs, known in advance, and what made it.
 
-    First list schedules by several keys and rules. Then plans: in the order of such keys each job is planned
-    as early as it fits beside those planned before it, whether they come earlier or later; so a long job does
-    not start where it would delay many short ones. Plans are played, and those that contention upsets are
-    also played as mere orders. Then list schedules in which jobs that waited for long get reservations, by
-    settings drawn at random for each part of the time (:meth:`_Search.rollouts`). Last, simulated annealing
-    on the keys and on the ticks from which on jobs are tried, each round by a whole simulation. It cools by
-    rounds (:func:`.annealing.cooling`), and the best of all rounds counts: with more rounds or time, what is
-    returned is never worse.
+    First list schedules by several keys and rules. Then those in which jobs that waited for long get
+    reservations, by settings drawn at random for each part of the time (:meth:`_Search.rollouts`). Then
+    plans: in the order of such keys each job is planned as early as it fits beside those planned before it,
+    whether they come earlier or later; so a long job does not start where it would delay many short ones.
+    Plans are played, and those that contention upsets are also played as mere orders. Last, simulated
+    annealing on the keys, on the ticks from which on jobs are tried, and on where they go; each round
+    simulates all from shortly before its first change on. It cools by rounds (:func:`.annealing.cooling`),
+    and the best of all rounds counts: with more rounds or time, what is returned is never worse.
 
     The first list schedule is made in any case. With a time limit, how many rounds there are depends on the
     machine's speed; by default there are as many as the size allows (:data:`SEARCH_WORK`), or until the time
@@ -198,8 +211,8 @@ def search(
     state = _Search(instance, budget, progress, bound)
     if len(instance.jobs):
         state.lists()
-        state.plans()
         state.rollouts(np.random.default_rng(seed))
+        state.plans()
         state.anneal(np.random.default_rng(seed), rounds)
     return state.best.schedule(), state.best.maker or "nothing to run"
 
@@ -248,7 +261,7 @@ class _Search:
         best, submit = self.best, self.instance.jobs.submit
         parts = max(1, min(MOST_PARTS, len(submit) // PART_JOBS, int(ROLLOUT_WORK / len(submit))))
         now, least, chosen = self.instance.simulator().state, math.inf, self._draw(rng)
-        sim.advance(best.table, now, *best.setting[:2])
+        sim.copy_state(best.first, now)
         for part in range(parts):
             for _ in range(MOST_TRIES):
                 if self.over:
@@ -305,7 +318,7 @@ class _Search:
         free, size = np.empty((pieces, *capacity.shape), dtype=np.int64), np.ones(1, dtype=np.int64)
         free[0] = capacity
         start, spans = np.zeros(n, dtype=np.int64), np.zeros(n, dtype=np.int64)
-        rows = np.zeros_like(self.best.places[0])
+        rows = np.zeros_like(self.best.rows)
         order = np.argsort(keys, kind="stable")
         step = max(1, min(MOST_PLANNED, PLAN_BATCH_WORK // (n * len(capacity))))
         for first in range(0, n, step):
@@ -326,7 +339,7 @@ class _Search:
             if done >= rounds or self.over:
                 return
             count = min(batch, rounds - done)
-            chain.go(self.best, rng.random((count, 6)))
+            chain.go(self.best, rng.random((count, 7)))
             done += count
             self.report(0.2 + 0.8 * max(done / rounds, self.budget.seconds / self.budget.time_limit))
 
@@ -336,7 +349,7 @@ class _Search:
         So it is after rollouts, or if it was made strictly.
         """
         best = self.best
-        chains = [_Chain(best, best.genome, best.places, first)]
+        chains = [_Chain(best, best.genome, best.rows, first)]
         if chains[0].cost > best.cost:
             chains.append(_Chain(best, *best.again(), first))
         return chains
@@ -345,12 +358,13 @@ class _Search:
 class _Chain:
     """Simulated annealing from one start: where it stands, and how warm it is."""
 
-    def __init__(
-        self, best: _Best, genome: tuple[np.ndarray, ...], places: tuple[np.ndarray, np.ndarray], first: int
-    ) -> None:
-        self.incumbent, self.tried = (tuple(array.copy() for array in genome) for _ in range(2))
-        self.places, self.heats = places, cooling(first, WARM, COLD)
-        self.cost = best.run(genome, places, math.inf)
+    def __init__(self, best: _Best, genome: Genome, rows: np.ndarray, first: int) -> None:
+        keys, release, style, spans = genome
+        self.incumbent = keys.copy(), release.copy(), style.copy(), spans.copy()
+        self.tried = keys.copy(), release.copy(), style.copy(), spans.copy()
+        self.rows, self.heats = rows, cooling(first, WARM, COLD)
+        self.kept, self.which = stacked(best.first, 2 * KEPT), np.arange(KEPT)
+        self.cost = best.run(genome, rows, math.inf, (self.kept, self.which))
         self.state = best.instance.simulator().state
         sim.copy_state(best.other, self.state)
 
@@ -358,10 +372,10 @@ class _Chain:
         """Do a round for each row of draws."""
         heats = np.fromiter(itertools.islice(self.heats, len(draws)), dtype=np.float64)
         costs = np.array([self.cost, best.cost])
-        states = (best.blank, self.state, best.other, best.best)
+        states = (self.state, best.other, best.best)
         kernels.search_rounds(
-            best.table, states, best.setting, self.incumbent, self.tried, self.places, costs, draws, heats,
-            float(best.instance.unavoidable),
+            best.table, states, self.kept, self.which, best.setting, self.incumbent, self.tried, self.rows,
+            costs, draws, heats, float(best.instance.unavoidable),
         )  # fmt: skip
         self.cost = float(costs[0])
         if costs[1] < best.cost:

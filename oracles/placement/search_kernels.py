@@ -9,9 +9,14 @@ import numpy as np
 
 from ...models.compiled import njit
 from ...models.placement import kernels as sim
+from .exact_kernels import at_level
 
 NEVER = 2**62
 """A tick after all others."""
+
+QUIET = 3
+"""One more rule by which jobs are placed: as CONSOLIDATE, but ties go to where jobs contend the least; or, as
+rule QUIET + 1 + k, to machine k first."""
 
 
 @njit(cache=True)
@@ -114,12 +119,24 @@ def cheapest_starts(submit, duration, by_kind, kind, share, times, prices, least
 
 
 @njit(cache=True)
-def _place(free, capacity, need, instances, rule, rows):  # type: ignore[no-untyped-def]
+def _order(free, load, capacity, need, instances, rule):  # type: ignore[no-untyped-def]
+    """Return the machines in the order of a rule; ``load`` is that of the state, shape (M,)."""
+    if rule < QUIET:
+        return sim.machine_order(rule, free, capacity, need, instances)
+    key = np.zeros(free.shape[0])
+    for k in range(free.shape[0]):
+        share = load[k] / max(1.0, sim.THOUSAND * capacity[k, 0])
+        key[k] = share - 4.0 * sim.room(free[k], need, instances) - 2.0 * (rule == QUIET + 1 + k)
+    return np.argsort(key, kind="mergesort")
+
+
+@njit(cache=True)
+def _place(free, load, capacity, need, instances, rule, rows):  # type: ignore[no-untyped-def]
     """Write (machine, count) of a job placed by a rule and return how many machines it spans, 0 if none."""
     left, spans = instances, 0
     if not sim.fits(free, need, instances):
         return 0
-    for k in sim.machine_order(rule, free, capacity, need, instances):
+    for k in _order(free, load, capacity, need, instances, rule):
         count = sim.room(free[k], need, left)
         if count > 0:
             rows[spans, 0], rows[spans, 1] = k, count
@@ -128,6 +145,31 @@ def _place(free, capacity, need, instances, rule, rows):  # type: ignore[no-unty
             if left == 0:
                 break
     return spans
+
+
+@njit(cache=True)
+def _begin(table, job, chosen, count, left, begun, at):  # type: ignore[no-untyped-def]
+    """Write (job, machine, count) of a job from row ``at`` on, and return the row after them.
+
+    It is taken from what is ``left``: free and load of each machine, and what is free on all of them.
+    """
+    free, load, total = left
+    for i in range(count):
+        k, placed = chosen[i, 0], chosen[i, 1]
+        begun[at + i, 0], begun[at + i, 1], begun[at + i, 2] = job, k, placed
+        load[k] += table.intensity[job] * table.need[job, 0] * placed
+        for r in range(3):
+            free[k, r] -= placed * table.need[job, r]
+            total[r] -= placed * table.need[job, r]
+    return at + count
+
+
+@njit(cache=True)
+def _left(state):  # type: ignore[no-untyped-def]
+    """Return what is left before anything starts, as :func:`_begin` takes it."""
+    total = np.empty(state.free.shape[1], dtype=np.int64)
+    sim.summed(state.free, total)
+    return state.free.copy(), state.load.copy(), total
 
 
 @njit(cache=True)
@@ -179,7 +221,7 @@ def plan(table, factor, order, profile, start, rows, spans):  # type: ignore[no-
     how many machines, shapes (n, most, 2) and (n,).
     """
     ticks, piece, free, _ = profile
-    low = np.empty_like(free[0])
+    low, quiet = np.empty_like(free[0]), np.zeros(free.shape[1], dtype=np.int64)
     for job in order:
         need, instances = table.need[job], table.instances[job]
         shortest = np.int64(-1)
@@ -194,7 +236,7 @@ def plan(table, factor, order, profile, start, rows, spans):  # type: ignore[no-
                 stuck = _lowest(profile, at, end, need, instances, low)
                 if stuck >= 0:
                     break
-                span = _place(low, table.capacity, need, instances, sim.CONSOLIDATE, rows[job])
+                span = _place(low, quiet, table.capacity, need, instances, sim.CONSOLIDATE, rows[job])
                 if table.duration[job, span] <= duration:
                     break
                 duration = table.duration[job, span]
@@ -221,50 +263,78 @@ def _planned_fits(free, need, rows, spans):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True)
-def run_plan(table, blank, state, contention, window, keys, release, style, rows, spans, weight, limit):  # type: ignore[no-untyped-def]
-    """Simulate to the end: at every epoch the released jobs of the window are tried by ascending key.
+def _able(table, state, window, keys, release, total):  # type: ignore[no-untyped-def]
+    """Return the released jobs of the window for which all that is free is enough, by ascending key."""
+    waiting, count = sim.waiting(state)[:window], 0
+    jobs = np.empty(waiting.size, dtype=np.int64)
+    for job in waiting:
+        if release[job] > state.clock[sim.NOW] or not sim.enough(
+            total, table.need[job], table.instances[job]
+        ):
+            continue
+        q = count
+        while q > 0 and keys[jobs[q - 1]] > keys[job]:
+            jobs[q] = jobs[q - 1]
+            q -= 1
+        jobs[q] = job
+        count += 1
+    return jobs[:count]
 
-    ``blank`` is the state at tick 0, ``state`` one that is overwritten. ``keys`` and ``release`` say who
-    comes first, and from which tick on each job is tried; if nothing runs and nobody else comes, all are
-    tried. ``style`` is by which rule each job is placed, and on how many machines at most (unless nothing
-    runs and nobody else comes), shape (n, 2). ``rows`` and ``spans`` are where a job goes if it fits there;
-    those of 0 ``spans``, and those that do not fit, go by their style. Returned is the cost in thousandths of
-    a tick, of which a GPU-tick takes ``weight``; infinite if it is above the limit, where the simulation is
-    given up.
+
+@njit(cache=True)
+def run_plan(table, state, setting, genome, rows, limit, kept, slots, level):  # type: ignore[no-untyped-def]
+    """Simulate from an epoch on to the end: the released jobs of the window are tried by ascending key.
+
+    ``setting`` is contention, window, and what a GPU-tick costs in thousandths of a tick. The ``genome`` is
+    ``keys`` and ``release``: who comes first, and from which tick on each job is tried (if nothing runs and
+    nobody else comes, all are tried); ``style``: by which rule each job is placed, and on how many machines
+    at most (unless nothing runs and nobody else comes), shape (n, 2); and ``spans``: on how many machines,
+    those of ``rows`` with so many instances each, it goes if it fits there; those of 0 ``spans``, and those
+    that do not fit, go by their style.
+
+    Returned is the cost in thousandths of a tick; infinite if it is above the limit, where the simulation is
+    given up. ``kept`` are states for later runs: the first epoch at which q of Q equal parts of all jobs have
+    started, or after which jobs may be tried before they are released, is copied to the one whose place is
+    ``slots[q]``, from q = ``level`` on, shape (Q,); if there is none, its tick is NEVER.
     """
-    sim.copy_state(blank, state)
+    contention, window, weight = setting
+    keys, release, style, spans = genome
     clock = state.clock
     n, machines = table.submit.size, state.free.shape[0]
     begun = np.empty((max(1, min(window, n)) * machines, 3), dtype=np.int64)
     one = np.empty((machines, 2), dtype=np.int64)
-    while sim.advance(table, state, contention, window):
-        if 1000.0 * clock[sim.WAITED] + weight * clock[sim.USED] > limit:
-            return np.inf
-        jobs = sim.waiting(state)[:window].copy()
-        order = np.argsort(keys[jobs], kind="mergesort")
-        free = state.free.copy()
+    for q in range(level, slots.size):
+        kept.clock[slots[q], sim.NOW] = NEVER
+    while True:
         at, alone = 0, clock[sim.RUNNING] == 0 and clock[sim.ARRIVED] == n
+        started = clock[sim.ARRIVED] - clock[sim.PENDING]
+        while level < slots.size and (alone or started * slots.size >= level * n):
+            sim.copy_state(state, at_level(kept, slots[level]))
+            level += 1
+        left = _left(state)
         for attempt in range(2):
             if attempt == 1 and (at > 0 or not alone):
                 break
-            for p in order:
-                job = jobs[p]
-                if attempt == 0 and release[job] > clock[sim.NOW]:
-                    continue
-                if _planned_fits(free, table.need[job], rows[job], spans[job]):
+            since = release if attempt == 0 else table.submit
+            for job in _able(table, state, window, keys, since, left[2]):
+                need, instances = table.need[job], table.instances[job]
+                if _planned_fits(left[0], need, rows[job], spans[job]):
                     chosen, count = rows[job], spans[job]
-                else:
+                elif sim.enough(left[2], need, instances):
                     chosen, rule = one, style[job, 0]
-                    count = _place(free, table.capacity, table.need[job], table.instances[job], rule, one)
+                    count = _place(left[0], left[1], table.capacity, need, instances, rule, one)
                     if attempt == 0 and count > style[job, 1]:
                         continue
-                for i in range(count):
-                    begun[at, 0], begun[at, 1], begun[at, 2] = job, chosen[i, 0], chosen[i, 1]
-                    for r in range(3):
-                        free[chosen[i, 0], r] -= chosen[i, 1] * table.need[job, r]
-                    at += 1
+                else:
+                    continue
+                at = _begin(table, job, chosen, count, left, begun, at)
         sim.start_rows(table, state, contention, begun[:at])
-    return 1000.0 * clock[sim.WAITED] + weight * clock[sim.USED]
+        more = sim.advance(table, state, contention, window)
+        cost = 1000.0 * clock[sim.WAITED] + weight * clock[sim.USED]
+        if cost > limit:
+            return np.inf
+        if not more:
+            return cost
 
 
 @njit(cache=True)
@@ -290,21 +360,20 @@ def _reserve(table, state, window, keys, patience, lasts, begun):  # type: ignor
     order = np.argsort(keys[jobs], kind="mergesort")
     late = clock[sim.NOW] - table.submit[jobs] >= patience[jobs]
     one = np.empty((state.free.shape[0], 2), dtype=np.int64)
-    free, at, until = state.free.copy(), 0, NEVER
+    left, at, until = _left(state), 0, NEVER
     for first in (True, False):
         for p in order:
             job = jobs[p]
             if late[p] != first or clock[sim.NOW] + lasts[job] > until:
                 continue
             need = table.need[job]
-            count = _place(free, table.capacity, need, table.instances[job], sim.CONSOLIDATE, one)
+            count = 0
+            if sim.enough(left[2], need, table.instances[job]):
+                given = table.capacity, need, table.instances[job], sim.CONSOLIDATE
+                count = _place(left[0], left[1], *given, one)
             if count == 0 and first and until == NEVER:
-                until = _room_at(table, state, free, job)
-            for i in range(count):
-                begun[at, 0], begun[at, 1], begun[at, 2] = job, one[i, 0], one[i, 1]
-                at += 1
-                for r in range(3):
-                    free[one[i, 0], r] -= one[i, 1] * need[r]
+                until = _room_at(table, state, left[0], job)
+            at = _begin(table, job, one, count, left, begun, at)
     return at
 
 
@@ -314,9 +383,8 @@ def run_reserved(table, state, setting, keys, patience, lasts, until, limit):  #
 
     Waiting jobs are tried by ascending key; first those that have waited for at least their ``patience``, in
     ticks, shape (n,). The first of these that does not fit gets a reservation: until the running jobs leave
-    room for it, only those start that end before, if they run for ``lasts`` ticks, shape (n,). ``setting`` is
-    contention, window and ``weight``, as in :func:`run_plan`, and so is ``limit``. Returned is the cost so
-    far, infinite if it is above the limit.
+    room for it, only those start that end before, if they run for ``lasts`` ticks, shape (n,). ``setting``
+    and ``limit`` are as in :func:`run_plan`. Returned is the cost so far, infinite if it is above the limit.
     """
     contention, window, weight = setting
     clock, n = state.clock, table.submit.size
@@ -333,59 +401,89 @@ def run_reserved(table, state, setting, keys, patience, lasts, until, limit):  #
 
 
 @njit(cache=True)
-def _change(draw, table, state, by_start, keys, release, style):  # type: ignore[no-untyped-def]
-    """Change the key, the release or the style of one job, as the draws say, or exchange two keys."""
-    n = by_start.size
-    place = int(draw[0] * n)
+def _troubled(draw, table, state, by_start):  # type: ignore[no-untyped-def]
+    """Return the place of a job that is drawn; half of the time of two jobs the one that lost more ticks."""
+    place = int(draw[0] * by_start.size)
+    if draw[6] < 0.5:
+        other = int(2.0 * draw[6] * by_start.size)
+        a, b = by_start[place], by_start[other]
+        lost_a = state.finish[a] - table.submit[a] - table.duration[a, state.spans[a]]
+        lost_b = state.finish[b] - table.submit[b] - table.duration[b, state.spans[b]]
+        if lost_b > lost_a:
+            return other
+    return place
+
+
+@njit(cache=True)
+def _change(draw, table, state, by_start, genome):  # type: ignore[no-untyped-def]
+    """Change the key, the release or the style of one job, as the draws say, or exchange two keys.
+
+    Returned is the tick from which on that may make a difference.
+    """
+    keys, release, style, spans = genome
+    n, machines = by_start.size, table.capacity.shape[0]
+    place = _troubled(draw, table, state, by_start)
     reach = 1 + int(draw[1] ** 3 * min(n - 1, 60))
     other = place + reach if draw[2] < 0.5 else place - reach
     other = min(n - 1, max(0, other))
     a, b, kind = by_start[place], by_start[other], draw[3]
+    before = release[a]
     if kind < 0.3:
         keys[a], keys[b] = keys[b], keys[a]
         release[a] = min(release[a], state.start[b])
         release[b] = min(release[b], state.start[a])
-    elif kind < 0.55:
+        since = max(table.submit[b], release[b])
+        return min(since, max(table.submit[a], release[a]))
+    if kind < 0.5:
         keys[a] = keys[b] - draw[4]
         release[a] = min(release[a], state.start[b])
-    elif kind < 0.65:
+    elif kind < 0.6:
         release[a] = table.submit[a]
-    elif kind < 0.8:
+    elif kind < 0.75:
         release[a] = max(state.finish[b], table.submit[a])
     elif kind < 0.9:
-        style[a, 0] = int(3 * draw[4])
+        spans[a] = 0
+        style[a, 0] = (
+            int(8.0 * draw[4]) if draw[4] < 0.5 else QUIET + 1 + int((2.0 * draw[4] - 1.0) * machines)
+        )
     elif draw[4] < 0.5:
         style[a, 1] = max(1, state.spans[a] - 1)
     else:
-        style[a, 1] = table.capacity.shape[0]
+        style[a, 1] = machines
+    return max(table.submit[a], min(before, release[a]))
 
 
 @njit(cache=True)
-def search_rounds(table, states, setting, incumbent, tried, places, costs, draws, heats, paid):  # type: ignore[no-untyped-def]
+def search_rounds(table, states, kept, which, setting, incumbent, tried, rows, costs, draws, heats, paid):  # type: ignore[no-untyped-def]
     """Change keys, releases and styles at random, and keep what costs no more, or only a little.
 
-    ``states`` are blank, current and another state, and the best one; ``setting`` is contention, window and
-    ``weight``, as in :func:`run_plan`; ``incumbent`` is keys, releases and styles of the last accepted round,
-    kept up to date, and ``tried`` the same once more; ``places`` is ``rows`` and ``spans``; ``costs`` is that
-    of the current and of the best state, kept up to date. ``draws`` are uniform numbers, shape (rounds, 6),
-    and ``heats`` the increase of the cost that is accepted with probability 1/e, shape (rounds,), relative to
-    what the best costs beyond ``paid``, the part that all schedules have.
+    ``states`` are the current and another state, and the best one; ``kept`` are states on the way to the
+    current one, whose places ``which`` has, shape (Q,), and as many places for those of another one: a round
+    begins at the last of them that it does not change. ``incumbent`` is the genome of the last accepted
+    round, kept up to date, and ``tried`` the same once more; it, ``setting`` and ``rows`` are as in
+    :func:`run_plan`; ``costs`` is that of the current and of the best state, kept up to date. ``draws`` are
+    uniform numbers, shape (rounds, 7), and ``heats`` the increase of the cost that is accepted with
+    probability 1/e, shape (rounds,), relative to what the best costs beyond ``paid``, the part that all
+    schedules have.
     """
-    blank, current, other, best = states
-    contention, window, weight = setting
-    rows, spans = places
+    current, other, best = states
     by_start = np.argsort(current.start, kind="mergesort")
     for r in range(heats.size):
         draw = draws[r]
-        _change(draw, table, current, by_start, tried[0], tried[1], tried[2])
+        since = _change(draw, table, current, by_start, tried)
         limit = costs[0] - heats[r] * (costs[1] - paid) * np.log(max(draw[5], 1e-300))
-        cost = run_plan(
-            table, blank, other, contention, window, tried[0], tried[1], tried[2], rows, spans, weight, limit
-        )
+        level = which.size - 1
+        while kept.clock[which[level], sim.NOW] > since:
+            level -= 1
+        sim.copy_state(at_level(kept, which[level]), other)
+        slots = (which + which.size) % (2 * which.size)
+        cost = run_plan(table, other, setting, tried, rows, limit, kept, slots, level + 1)
         if cost <= limit:
+            which[level + 1 :] = slots[level + 1 :]
             incumbent[0][:] = tried[0]
             incumbent[1][:] = tried[1]
             incumbent[2][:] = tried[2]
+            incumbent[3][:] = tried[3]
             costs[0] = cost
             sim.copy_state(other, current)
             by_start = np.argsort(current.start, kind="mergesort")
@@ -396,3 +494,4 @@ def search_rounds(table, states, setting, incumbent, tried, places, costs, draws
             tried[0][:] = incumbent[0]
             tried[1][:] = incumbent[1]
             tried[2][:] = incumbent[2]
+            tried[3][:] = incumbent[3]

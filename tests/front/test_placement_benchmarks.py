@@ -28,9 +28,13 @@ def test_every_row_of_the_placement_problem_is_measured(benchmark: Callable[...,
         *b.contended(3, 2, range(1)),
         *b.bounds(((40, "small", 5.0),)),
         *b.intervals(0.3),
+        *b.searches(2, ((20, "small"),)),
     ]
     assert all(row.ours > 0 for row in rows)
     rivals = [row.rival for row in rows if row.rival]
     assert rivals[:5] == ["SimPy", *["fifo-consolidate"] * 4]
-    assert rivals[5:] == [*["fifo-firstfit"] * 3, "branch-and-bound", "enumeration"]
+    assert rivals[5:] == [
+        *["fifo-firstfit"] * 3,
+        *("branch-and-bound", "enumeration", "whole simulations"),
+    ]
     assert all(row.ratio == row.theirs / row.ours for row in rows if row.rival)

@@ -17,6 +17,7 @@ from clairvoyant.models.base import InputError
 from clairvoyant.models.placement import kernels
 from clairvoyant.models.placement.generate import generate
 from clairvoyant.models.placement.instance import PlacementInstance, taken_schedule
+from clairvoyant.models.placement.simulator import stacked
 from clairvoyant.oracles.base import Budget, WhyStopped
 from clairvoyant.oracles.placement import bound as placement_bound
 from clairvoyant.oracles.placement import exact as placement_exact
@@ -239,7 +240,7 @@ def test_the_search_looks_at_its_budget_after_little_work(
         return plan(table, factor, batch, *given)
 
     def watched_rounds(*given: Any) -> Any:
-        done.append(len(given[7]))
+        done.append(len(given[-2]))
         return rounds(*given)
 
     monkeypatch.setattr(search_kernels, "plan", watched_plan)
@@ -308,8 +309,66 @@ def test_the_best_runs_again_whatever_made_it(instance: PlacementInstance) -> No
     assert instance.units(state.best.schedule()) == state.best.cost
 
 
+def anneal_and_run_again(instance: PlacementInstance, seed: int, parts: int) -> None:
+    """Anneal a little, and compare where each chain stands, and what it keeps, with a run of its genome."""
+    state = placement_search._Search(instance, Budget(0.0, None), None, 0)
+    state.lists()
+    state.rollouts(np.random.default_rng(seed))
+    best, rng = state.best, np.random.default_rng(seed)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(placement_search, "KEPT", parts)
+        chains = state._chains(10)
+    for chain in chains:
+        for _ in range(5):
+            chain.go(best, rng.random((8, 7)))
+            again = stacked(best.first, parts), np.arange(parts)
+            assert best.run(chain.incumbent, chain.rows, math.inf, again) == chain.cost
+            assert np.array_equal(best.other.start, chain.state.start)
+            when = again[0].clock[:, kernels.NOW]
+            assert np.array_equal(chain.kept.clock[chain.which, kernels.NOW], when)
+            reached = when < search_kernels.NEVER
+            for now, kept in zip(again[0], chain.kept, strict=True):
+                assert np.array_equal(now[reached], kept[chain.which[reached]])
+    assert instance.units(best.schedule()) == best.cost
+
+
+@given(instances(min_jobs=1, max_jobs=8, max_gpus=6), st.integers(0, 5), st.integers(1, 5))
+@hypothesis_settings(max_examples=40, deadline=None)
+def test_rounds_that_begin_on_the_way_are_whole_runs(
+    instance: PlacementInstance, seed: int, parts: int
+) -> None:
+    anneal_and_run_again(instance, seed, parts)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_rounds_that_begin_on_the_way_are_whole_runs_of_many_jobs(seed: int) -> None:
+    anneal_and_run_again(generate("tiny", seed, jobs=24, machines=2, rho=1.0), seed, 8)
+
+
+def test_quiet_jobs_go_where_they_contend_the_least_and_preferred_machines_win_ties() -> None:
+    job = {"duration": 10, "instances": 1, "cpus": 0, "memory": 0}
+    asked = [(0, 2, 1.0), (1, 1, 0.5), (1, 1, 1.0), (3, 3, 0.0)]
+    jobs = [{**job, "submit": at, "gpus": gpus, "intensity": beta} for at, gpus, beta in asked]
+    instance = PlacementInstance(machines=[{"gpus": 4, "cpus": 1, "memory": 1}] * 3, jobs=jobs)
+
+    best = placement_search._Best(instance)
+
+    def machines(rule: int) -> list[int]:
+        genome = best._genome(np.arange(4.0), instance.jobs.submit, rule)
+        best.run(genome, best.rows, math.inf)
+        state = best.other
+        return [int(state.rows[state.first[i], 0]) for i in range(len(jobs))]
+
+    assert machines(kernels.CONSOLIDATE) == [0, 0, 0, 1]
+    assert machines(search_kernels.QUIET) == [0, 1, 2, 1]
+    assert machines(search_kernels.QUIET + 1 + 2) == [2, 2, 2, 0]
+
+
 def reserved(
-    instance: PlacementInstance, patience: float, ends: list[int], lasts: float = 1.0
+    instance: PlacementInstance,
+    patience: float,
+    ends: list[int],
+    lasts: float = 1.0,
 ) -> tuple[float, Any]:
     """Run list schedules with reservations, oldest job first, in parts that end at some ticks."""
     blank = instance.simulator().state
