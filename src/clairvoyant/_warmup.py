@@ -194,5 +194,7 @@ def placement() -> None:
         trial = {"instances": 1, "jobs": 2}
         learning = {"iterations": 1, "episodes": 1, "jobs": 2}
         plan = {"version": 1, "jobs": {"size": "tiny"}, "training": learning}
-        with tempfile.TemporaryDirectory() as folder:
-            api.train(Plan.of(plan | {"validation": trial, "test": trial}), Path(folder))
+        plan |= {"validation": trial, "test": trial}
+        for name in ("das", "da-mc"):  # with and without the process
+            with tempfile.TemporaryDirectory() as folder:
+                api.train(Plan.of(plan | {"design": {"name": name}}), Path(folder))

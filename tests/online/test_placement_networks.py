@@ -415,7 +415,8 @@ def test_learning_sees_the_distributions_that_the_actions_were_drawn_from(
         return normal.mean + 0.5 * torch.cos(3.0 * torch.arange(normal.mean.shape[-1]))
 
     monkeypatch.setattr(drawing, "draw", shifted)
-    done = played(student)
+    done, generator = tracks(student.design), torch.Generator()
+    roll(done, lambda scenes, memories: drawing.act(student.actor, scenes, memories, generator))
     samples = collect([step for track in done for step in track.steps], CPU)
     actor, b = student.actor, samples.batch
     with torch.no_grad():

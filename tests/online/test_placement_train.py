@@ -363,7 +363,11 @@ def any_move(scene: Scene, rng: np.random.Generator) -> Move:
     if kept or len(seen.running):
         rows = rows[np.isin(rows[:, 0], kept)]
     return Move(
-        rows, np.zeros(count, dtype=np.float32), np.empty(0, dtype=np.int64), torch.empty(0, machines), None
+        rows,
+        np.zeros(count, dtype=np.float32),
+        np.empty(0, dtype=np.int64),
+        np.empty((0, machines), np.float32),
+        None,
     )
 
 

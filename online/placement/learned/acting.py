@@ -12,7 +12,7 @@ from ....models.placement.schedule import Schedule
 from ....models.placement.setting import Observation, Setting
 from .features import Eyes
 from .process import deviations
-from .weights import Networks, positions
+from .weights import Networks, encodings
 
 SAMPLED = 24
 """N of the literal reading of the window."""
@@ -65,7 +65,7 @@ class Player:
         *decision, encoded, around = decide(
             networks.shape,
             networks.weights,
-            _positions(networks, len(one.jobs)),
+            encodings(networks, len(one.jobs)),
             capacity,
             self._eyes.known,
             (*all_, estimate, one.waiting, one.free, one.running),
@@ -85,7 +85,7 @@ class Player:
         priorities, affinities, encoded, around = means_and_variances(
             networks.shape,
             networks.weights,
-            _positions(networks, w),
+            encodings(networks, w),
             scene.jobs,
             scene.machines,
             scene.pairs,
@@ -110,11 +110,6 @@ def taken_by(
     for seen in episode:
         episode.apply(player.decide(seen).rows)
     return taken_schedule(episode.simulator)
-
-
-def _positions(networks: Networks, jobs: int) -> np.ndarray:
-    """Return the encoding of at least so many positions."""
-    return positions(max(64, 1 << (jobs - 1).bit_length()), networks.design.hidden)
 
 
 def sampled(seen: Observation, rng: np.random.Generator) -> Observation:

@@ -16,6 +16,7 @@ from ....models.placement.state import CONSOLIDATE, FIRST_FIT
 from .design import Design
 from .features import JOB_FEATURES, MACHINE_FEATURES, PAIR_FEATURES, Scene
 from .networks import Actor, Normal, Past
+from .weights import Networks, encodings
 
 RULES = {"first-fit": FIRST_FIT, "consolidate": CONSOLIDATE}
 
@@ -81,7 +82,7 @@ class Move(NamedTuple):
     priorities: np.ndarray  # shape (w,)
     # Places in the window of the jobs that start, in the order in which they were placed, shape (s,).
     started: np.ndarray
-    affinities: Tensor  # of those jobs, shape (s, M); empty if placement is not learned
+    affinities: np.ndarray  # of those jobs, shape (s, M); (s, 0) if placement is not learned
     past: Past | None  # the memory of the process, for those jobs, or None
 
 
@@ -165,7 +166,7 @@ def act(
                 rows_of,
                 priorities[i, : len(scene.jobs)],
                 started,
-                scores[first:last][picked],
+                scores[first:last][picked].numpy(force=True),
                 None if past is None else Past(*(part[first:last][picked] for part in past)),
             )
         )
@@ -195,7 +196,7 @@ def _by_rule(scene: Scene, priorities: np.ndarray, rule: int) -> Move:
     order = np.argsort(-priorities, kind="stable")
     rows = start_by_rule(seen.free, seen.free, seen.jobs, seen.instances, seen.need, order, rule, False)
     started = _places(seen, rows)
-    return Move(rows, priorities, started, torch.empty(len(started), 0), None)
+    return Move(rows, priorities, started, np.empty((len(started), 0), dtype=np.float32), None)
 
 
 def _places(seen: Observation, rows: np.ndarray) -> np.ndarray:
@@ -221,3 +222,36 @@ def _by_rank(
     )
     started = _places(seen, rows)
     return rows, started, np.searchsorted(places, started).tolist()
+
+
+def act_without_process(
+    networks: Networks, scenes: Sequence[Scene], generator: torch.Generator
+) -> list[Move]:
+    """Return the same as :func:`act`, but for rounding, by compiled kernels; not of the process."""
+    from .kernels import draw
+
+    design, most = networks.design, max(len(scene.jobs) for scene in scenes)
+    fitting, machines = [int(scene.fits.sum()) for scene in scenes], len(scenes[0].machines)
+    nothing = np.empty((0, 0), dtype=np.float32)
+
+    def normal(count: int, size: int) -> np.ndarray:
+        return torch.randn(count, size, generator=generator).numpy()
+
+    noise = normal(len(scenes), most) if design.learns_order else nothing
+    noises = normal(sum(fitting), machines) if design.learns_places else nothing
+    moves, first = [], 0
+    for i, (scene, count) in enumerate(zip(scenes, fitting, strict=True)):
+        seen = scene.observation
+        rows, priorities, started, affinities, _, _ = draw(
+            networks.shape,
+            networks.weights,
+            encodings(networks, len(scene.jobs)),
+            (scene.jobs, scene.machines, scene.fits, scene.pairs),
+            (seen.jobs, seen.instances, seen.need, seen.intensity),
+            seen.free,
+            noise[i : i + 1],
+            noises[first : first + count],
+        )
+        moves.append(Move(rows, priorities, started, affinities, None))
+        first += count
+    return moves

@@ -73,23 +73,12 @@ class Eyes:
 
     def look(self, seen: Observation) -> Scene:
         """Return the input of the networks now; an InputError if there should be estimates and are none."""
-        from .kernels import loads, look_at_jobs, look_at_machines, look_at_pairs
+        from .kernels import look
 
-        capacity, estimate = self.capacity, self.note(seen)
-        load = loads(seen.running, *self.known, len(capacity))
-        jobs, fits = look_at_jobs(
-            seen.time,
-            capacity,
-            seen.free,
-            seen.submit,
-            seen.instances,
-            seen.need,
-            seen.intensity,
-            estimate,
-            seen.waiting,
-        )
-        machines = look_at_machines(capacity, seen.free, load)
-        pairs = look_at_pairs(capacity, seen.free, seen.instances, seen.need, seen.intensity, load)
+        estimate = self.note(seen)
+        needs = seen.instances, seen.need, seen.intensity, estimate
+        known = seen.waiting, seen.running, self.known
+        jobs, machines, pairs, fits = look(seen.time, self.capacity, seen.free, seen.submit, *needs, *known)
         return Scene(seen, jobs, machines, pairs, fits)
 
     def note(self, seen: Observation) -> np.ndarray:

@@ -64,7 +64,7 @@ def collect(steps: Sequence[Step], device: torch.device) -> Samples:
         torch.from_numpy(owner).to(device),
         torch.from_numpy(place).to(device),
         torch.from_numpy(pairs).to(device),
-        torch.cat([step.move.affinities for step in steps]).to(device),
+        torch.from_numpy(np.concatenate([step.move.affinities for step in steps])).to(device),
         Past(*(torch.cat(parts) for parts in zip(*pasts, strict=True))) if pasts else None,
     )
 

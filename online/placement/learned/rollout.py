@@ -15,10 +15,10 @@ from ....models.placement.reward import Meter
 from ....models.placement.schedule import Schedule
 from ....models.placement.setting import Observation
 from ....models.placement.simulator import Simulator, blank_state
-from ....models.placement.state import DONE, USED, WAITED
+from ....models.placement.state import DONE, PENDING, RUNNING
 from .acting import sampled
 from .design import Design
-from .drawing import Memory, Move, act
+from .drawing import Memory, Move, act, act_without_process
 from .features import Eyes, Scene
 from .networks import Actor
 
@@ -120,19 +120,19 @@ class Track:
     def step(self, scene: Scene, move: Move) -> None:
         """Carry out a move and note what it earns."""
         simulator = self.episode.simulator
-        now = simulator.now
+        now, rows, clock = simulator.now, read_starts(move.rows), simulator.state.clock
         step = Step(scene, move, self._whole(scene, now))
-        waiting = simulator.pending
+        waiting = simulator.pending if self._printed else None
         if self.variate == "ahead" and not self._printed:
-            final = self._taken_over(scene, move.rows)
+            final = self._taken_over(scene, rows)
             step.reward = (self._final - final) / self.scale
             self._final = final
-        cost = self.episode.apply(move.rows).reward
+        cost = self.episode.apply(rows).reward
         self.cost += cost
-        if self._printed:
-            step.reward = self._meter.printed(np.setdiff1d(waiting, move.rows[:, 0]))
+        if waiting is not None:
+            step.reward = self._meter.printed(np.setdiff1d(waiting, rows[:, 0]))
         elif self.variate == "accrued":
-            over = simulator.state.clock[DONE] == len(self.instance.jobs)
+            over = clock[DONE] == len(self.instance.jobs)
             until = self.reference.total if over else self.reference.until(simulator.now)
             step.reward = (until - self.reference.until(now) - cost) / self.scale
         elif self.variate == "none":
@@ -144,32 +144,26 @@ class Track:
 
         That is FIFO-Consolidate, unless the shortest estimate goes first in the design.
         """
-        from ....models.placement.kernels import (
-            CONSOLIDATE,
-            copy_state,
-            run_by_keys,
-            start_by_rule,
-            start_rows,
-        )
+        from .kernels import taken_over
 
-        simulator, state, setting = self.episode.simulator, self._scratch, self.instance.setting
-        seen, capacity = scene.observation, setting.capacity
-        order = np.argsort(self._keys[seen.jobs], kind="stable")
-        same = start_by_rule(
-            capacity, seen.free, seen.jobs, seen.instances, seen.need, order, CONSOLIDATE, False
+        simulator, setting = self.episode.simulator, self.instance.setting
+        whole = len(scene.jobs) == min(setting.window, int(simulator.state.clock[PENDING]))
+        waited, used = taken_over(
+            simulator.table,
+            simulator.state,
+            self._scratch,
+            setting.slowdown.contention,
+            setting.window,
+            self._keys,
+            whole,
+            rows,
         )
-        if len(seen.jobs) == len(simulator.pending) and np.array_equal(read_starts(same), read_starts(rows)):
-            return self._final
-        copy_state(simulator.state, state)
-        eta = setting.slowdown.contention
-        start_rows(simulator.table, state, eta, read_starts(rows))
-        run_by_keys(simulator.table, state, eta, setting.window, self._keys, CONSOLIDATE, False)
-        return self.instance.weighted(state.clock[WAITED], state.clock[USED])
+        return self._final if waited < 0 else self.instance.weighted(waited, used)
 
     def _whole(self, scene: Scene, now: int) -> np.ndarray:
         """Return numbers of the whole state: queue, running jobs, the same of the reference, use of GPUs."""
         seen = scene.observation
-        running = len(np.unique(seen.running[:, 0]))
+        running = int(self.episode.simulator.state.clock[RUNNING])
         mine, other = seen.waiting + running, self.reference.present(now)
         free = scene.machines[:, 0]
         ahead = (self.cost - self.reference.until(now)) / self.scale
@@ -205,4 +199,7 @@ def roll(tracks: Sequence[Track], mover: Mover) -> None:
 
 def by_network(actor: Actor, generator: torch.Generator | None) -> Mover:
     """Return the deciding function of networks; without a generator it is by the means of their actions."""
-    return lambda scenes, memories: act(actor, scenes, memories, generator)
+    if generator is None or actor.design.placement == "process":
+        return lambda scenes, memories: act(actor, scenes, memories, generator)
+    networks = actor.networks()
+    return lambda scenes, _memories: act_without_process(networks, scenes, generator)

@@ -200,3 +200,8 @@ class Networks:
         weight = self.arrays.get(f"{name}.weight", NOTHING)
         bias = self.arrays.get(f"{name}.bias", NOTHING[0])
         return np.array(weight.T, order="C"), np.array(bias)  # copies, which kernels may all write into
+
+
+def encodings(networks: Networks, jobs: int) -> np.ndarray:
+    """Return the encoding of at least so many positions."""
+    return positions(max(64, 1 << (jobs - 1).bit_length()), networks.design.hidden)
