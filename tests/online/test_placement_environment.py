@@ -265,7 +265,6 @@ def test_a_job_that_is_held_back_has_not_failed() -> None:
 
 
 def test_only_who_gives_priorities_can_wait() -> None:
-    make: Any
     for make in (partial(SingleEnvironment, tiny), PlacementView):
         with pytest.raises(InputError, match="wait: True, but the agent 'placement' gives no priorities"):
             make(agent="placement", wait=True)
