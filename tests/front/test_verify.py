@@ -307,7 +307,7 @@ def test_another_instance_is_another_statement(made: Any, name: str) -> None:
         "selection": ("seed", "mean.0"),
         "selection-gang": ("seed", "mean.0"),
         "admission": ("jobs.0.utility.priority",),
-        "placement": ("price", "machines.0.cpus"),
+        "placement": ("price", "jobs.0.cpus"),
     }
     for path in known[data["problem"]]:
         with pytest.raises(RejectedError, match="instance"):
