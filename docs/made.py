@@ -237,8 +237,9 @@ def scaling(problem: str) -> str:
     common = ", ".join(f"{name} {value}" for name, value in kept["common"].items())
     sizes = {one["step"]: f"{one['size']:,}" for one in kept["cells"] if one["size"]}
     heads = [f"{sizes[step]} {kept['counts']}" for step in sorted(sizes)]
-    text = [f"Instances: {common}; " + "; ".join(map(plain, map(str, kept["steps"]))) + ".\n"]
-    for kind, title in (("oracle", "oracle: seconds, gap"), ("policy", "policy: ms per decision")):
+    steps = "; ".join(", ".join(f"{value:,} {name}" for name, value in one.items()) for one in kept["steps"])
+    text = [f"{plain(common)}; {steps}.\n"]
+    for kind, title in (("oracle", "oracle: seconds, gap"), ("policy", "policy: time per decision")):
         names = dict.fromkeys(one["name"] for one in kept["cells"] if one["kind"] == kind)
         lines = []
         for name in names:
@@ -255,7 +256,12 @@ def took(cell: Mapping[str, Any] | None) -> str:
     if "over" in cell:
         return f"over {cell['over']:g} s"
     if cell["kind"] == "policy":
-        return f"{1e3 * cell['seconds'] / max(1, cell['decisions']):.2g}, {cell['memory']:.2f} GB"
+        each = 1e3 * cell["seconds"] / max(1, cell["decisions"])
+        return (
+            f"{each:.2g} ms, {cell['memory']:.2f} GB"
+            if each < 99.5
+            else f"{each:,.0f} ms, {cell['memory']:.2f} GB"
+        )
     gap = cell["gap"]
     told = "no bound" if gap is None else "proved" if gap <= 1e-6 else f"{100 * gap:.2g} %"
     return f"{cell['seconds']:.2g} s, {told}, {cell['memory']:.2f} GB"
