@@ -321,7 +321,7 @@ class Register:
         self,
         name: str,
         where: str,
-        expected: Verdict = Verdict.UNDETERMINED,
+        expected: Verdict | None = None,
         *,
         says: str = "",
         how: str = "",
@@ -333,8 +333,12 @@ class Register:
         """Return what makes a function the check of a claim; ``more`` are other fields of :class:`Claim`.
 
         What it says, and how that is checked, are the paragraphs of the check's docstring unless given here.
-        What turns, or is open because of something, is expected to be undetermined.
+        What turns, or is open because of something, is expected to be undetermined; what is neither needs a
+        verdict.
         """
+        if expected is None and not (turns or because):
+            raise ValueError(f"{name}: neither a verdict is expected, nor is said why there is none")
+        verdict = expected or Verdict.UNDETERMINED
         more |= {"choices": tuple(choices), "turns": tuple(turns)}
         more["because"] = Why.DEPENDS if turns else because
 
@@ -343,7 +347,7 @@ class Register:
             said, checked = (" ".join(text.split()) for text in (says or statement, how or means))
             if not (said and checked):
                 raise ValueError(f"{name}: the docstring of its check has to say what it checks, and how")
-            self.claims.append(Claim(f"{self.problem}/{name}", where, said, checked, expected, check, **more))
+            self.claims.append(Claim(f"{self.problem}/{name}", where, said, checked, verdict, check, **more))
             return check
 
         return add

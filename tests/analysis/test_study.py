@@ -335,3 +335,7 @@ def test_claims_stand_on_their_checks() -> None:
     ]
     with pytest.raises(ValueError, match="c: the docstring of its check has to say"):
         claim("c", "Sec. 2", Verdict.HOLDS, says="It holds.")(lambda _context: Finding(Verdict.HOLDS, ""))
+    with pytest.raises(ValueError, match="d: neither a verdict is expected, nor is said why"):
+        claim("d", "Sec. 2", says="It may.", how="By hand.")
+    claim("e", "Sec. 2", because=Why.SAMPLES, says="It may.", how="By hand.")(b)
+    assert claim.claims[-1].expected is Verdict.UNDETERMINED
