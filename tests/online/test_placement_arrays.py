@@ -16,15 +16,7 @@ from clairvoyant.models.placement.setting import Observation, Setting
 from clairvoyant.online.placement import Untrained
 from clairvoyant.online.placement.learned.acting import Player
 from clairvoyant.online.placement.learned.design import DESIGNS, LITERAL, Design, Readings
-from clairvoyant.online.placement.learned.drawing import (
-    Memory,
-    Move,
-    act,
-    act_without_process,
-    one_thread,
-    recall,
-    stack,
-)
+from clairvoyant.online.placement.learned.drawing import Memory, Move, act, one_thread, recall, stack
 from clairvoyant.online.placement.learned.features import Eyes, Scene
 from clairvoyant.online.placement.learned.networks import Actor, seeded
 from clairvoyant.online.placement.learned.policies import SHIPPED, TRAINED, members
@@ -146,29 +138,6 @@ def test_ten_thousand_decisions_are_those_of_pytorch(cluster: str) -> None:
         )
         surely += compare(restored(*one), setting, observations)
     assert surely > 4500
-
-
-DRAWN = ("da-mc", "dl2", "rifling", "rifling-capacity", "estimates")
-
-
-@pytest.mark.parametrize("name", DRAWN)
-def test_draws_are_those_of_pytorch(name: str, crowd: tuple[Setting, list[Observation]]) -> None:
-    actor, (setting, observations) = loud(VARIANTS[name], seed=1), crowd
-    eyes = Eyes(setting, estimates=True)
-    scenes = [eyes.look(seen) for seen in observations]
-    one, other = (torch.Generator().manual_seed(5) for _ in range(2))
-    with one_thread():
-        theirs = act(actor, scenes, [Memory() for _ in scenes], one)
-    mine = act_without_process(actor.networks(), scenes, other)
-    assert torch.equal(one.get_state(), other.get_state())
-    alike = 0
-    for own, move in zip(mine, theirs, strict=True):
-        np.testing.assert_allclose(own.priorities, move.priorities, rtol=1e-4, atol=ROUNDING)
-        if np.array_equal(own.rows, move.rows):
-            alike += 1
-            np.testing.assert_array_equal(own.started, move.started)
-            np.testing.assert_allclose(own.affinities, move.affinities, rtol=1e-4, atol=ROUNDING)
-    assert alike >= len(scenes) - 1  # one may be turned by rounding
 
 
 # What the process says

@@ -33,7 +33,16 @@ from clairvoyant.online.placement.learned.networks import (
     positions,
 )
 from clairvoyant.online.placement.learned.plan import Training
-from clairvoyant.online.placement.learned.rollout import Track, by_network, reference, roll
+from clairvoyant.online.placement.learned.rollout import (
+    Played,
+    Track,
+    by_network,
+    in_one_call,
+    lessons,
+    play,
+    reference,
+    roll,
+)
 from clairvoyant.testing.placement import instances
 
 SEEDS = st.integers(0, 2**32 - 1)
@@ -366,6 +375,7 @@ def busy(seed: int, jobs: int = 16) -> PlacementInstance:
                 "cpus": 4,
                 "memory": 8,
                 "intensity": 1.0,
+                "estimate": float(rng.integers(10, 100)),
             }
             for i in range(jobs)
         ],
@@ -388,10 +398,9 @@ def taught(one: Design, seed: int = 0, **changes: Any) -> Learner:
     return student
 
 
-def played(student: Learner, seed: int = 0) -> list[Track]:
-    done = tracks(student.design)
-    roll(done, by_network(student.actor, torch.Generator().manual_seed(seed)))
-    return done
+def played(student: Learner, seed: int = 0) -> list[Played]:
+    rng, noise = np.random.default_rng(seed), torch.Generator().manual_seed(seed)
+    return lessons(student.actor, [busy(0), busy(1)], rng, noise, "ahead")
 
 
 KERNELS = ("representation", "walk", "process", "history")
@@ -415,21 +424,82 @@ def test_learning_sees_the_distributions_that_the_actions_were_drawn_from(
         return normal.mean + 0.5 * torch.cos(3.0 * torch.arange(normal.mean.shape[-1]))
 
     monkeypatch.setattr(drawing, "draw", shifted)
-    done, generator = tracks(student.design), torch.Generator()
-    roll(done, lambda scenes, memories: drawing.act(student.actor, scenes, memories, generator))
-    samples = collect([step for track in done for step in track.steps], CPU)
-    actor, b = student.actor, samples.batch
-    with torch.no_grad():
-        encoded, machines = actor.encode(b.jobs, b.machines, b.mask)
-        if actor.ordering is not None:
-            again = shifted(actor.ordering(encoded, b.mask, b.jobs), None)
-            torch.testing.assert_close(samples.priorities[b.mask], again[b.mask], rtol=1e-4, atol=1e-4)
-        if actor.placement is not None:
-            jobs, around = encoded[samples.owner, samples.place], machines[samples.owner]
-            again = shifted(actor.affinities(jobs, around, samples.pairs, samples.past)[0], None)
-            torch.testing.assert_close(samples.affinities, again, rtol=1e-3, atol=1e-3)
+    generator = torch.Generator()
+    done = roll(
+        tracks(student.design),
+        lambda scenes, memories: drawing.act(student.actor, scenes, memories, generator),
+    )
+    samples = collect(done, CPU)
+    priorities, affinities = distributions(student, samples)
+    if priorities is not None:
+        again = shifted(priorities, None)[samples.mask]
+        torch.testing.assert_close(samples.priorities[samples.mask], again, rtol=1e-4, atol=1e-4)
+    if affinities is not None:
+        torch.testing.assert_close(samples.affinities, shifted(affinities, None), rtol=1e-3, atol=1e-3)
     if samples.past is not None:
         assert samples.past.known.any()
+
+
+def distributions(student: Learner, samples: Samples) -> tuple[Normal | None, Normal | None]:
+    """Return those of priorities and affinities, as learning sees them."""
+    actor, priorities, affinities = student.actor, None, None
+    with torch.no_grad():
+        encoded, machines = actor.encode(samples.jobs, samples.machines, samples.mask)
+        if actor.ordering is not None:
+            priorities = actor.ordering(encoded, samples.mask, samples.jobs)
+        if actor.placement is not None:
+            jobs, around = encoded[samples.owner, samples.place], machines[samples.owner]
+            affinities = actor.affinities(jobs, around, samples.pairs, samples.past)[0]
+    return priorities, affinities
+
+
+IN_ONE_CALL = [name for name, one in VARIED.items() if in_one_call(one)]
+
+
+@pytest.mark.parametrize("name", IN_ONE_CALL)
+def test_episodes_in_one_call_draw_from_these_distributions(name: str) -> None:
+    student, one = taught(VARIED[name]), busy(0)
+    done = play(student.actor.networks(), one, reference(one), np.random.default_rng(7), "ahead")
+    samples, rng = collect([done], CPU), np.random.default_rng(7)
+    priorities, affinities = distributions(student, samples)
+    first, machines = 0, samples.machines.shape[1]
+    for d in range(len(done)):
+        mine = done.rows[d + 1] - done.rows[d]
+        if priorities is not None:
+            noise = torch.from_numpy(rng.standard_normal(mine).astype(np.float32))
+            drawn = priorities.mean[d, :mine] + priorities.variance[d, :mine].sqrt() * noise
+            torch.testing.assert_close(samples.priorities[d, :mine], drawn, rtol=1e-4, atol=1e-4)
+        for s in range(first, done.begun[d + 1]):
+            if affinities is not None:
+                noise = torch.from_numpy(rng.standard_normal(machines).astype(np.float32))
+                given_ = None if affinities.factor is None else affinities.factor[s : s + 1]
+                normal_ = Normal(affinities.mean[s : s + 1], affinities.variance[s : s + 1], given_)
+                drawn = normal_.mean + (
+                    normal_.variance.sqrt() * noise if given_ is None else given_[0] @ noise
+                )
+                torch.testing.assert_close(samples.affinities[s], drawn[0], rtol=1e-3, atol=1e-3)
+        first = done.begun[d + 1]
+    assert samples.past is None or samples.past.known.all(1).any()
+
+
+@pytest.mark.parametrize("variate", ["ahead", "accrued", "none"])
+@pytest.mark.parametrize("name", [*IN_ONE_CALL, "estimates"])
+def test_episodes_in_one_call_are_those_of_single_decisions(name: str, variate: str) -> None:
+    one = VARIED.get(name) or Design(placement="gaussian", features="estimates", prior="estimates", hidden=8)
+    student, made = taught(one), busy(1)
+    mine = play(student.actor.networks(), made, reference(made), None, variate)
+    track = Track(made, reference(made), one, np.random.default_rng(0), variate)
+    (theirs,) = roll([track], by_network(student.actor, None))
+    for part in ("rows", "begun", "fits", "place"):
+        np.testing.assert_array_equal(getattr(mine, part), getattr(theirs, part))
+    for part in ("jobs", "priorities", "machines", "whole", "reward", "pairs", "affinities"):
+        np.testing.assert_allclose(getattr(mine, part), getattr(theirs, part), rtol=1e-4, atol=2e-5)
+    assert mine.cost == pytest.approx(theirs.cost, rel=1e-12)
+    assert mine.above == pytest.approx(theirs.above, abs=1e-9)
+    if mine.past is not None and theirs.past is not None:
+        for own, other in zip(mine.past, theirs.past, strict=True):
+            np.testing.assert_allclose(own, other, rtol=1e-4, atol=2e-5)
+    assert (mine.past is None) == (theirs.past is None)
 
 
 @pytest.mark.parametrize("name", ["das", "da-mc", "dl2", "rifling"])
@@ -494,7 +564,7 @@ LEARNED = {
 @pytest.mark.parametrize("name", LEARNED)
 def test_steps_follow_the_derivative_of_the_losses(name: str) -> None:
     student = taught(LEARNED[name], entropy=0.1)
-    samples: Samples = widened(collect([step for track in played(student) for step in track.steps], CPU))
+    samples: Samples = widened(collect(played(student), CPU))
     for network in (student.actor, student.critic):
         for weights in network.double().parameters():
             # Biases of 0 lie on the kinks of ReLU.
@@ -505,11 +575,11 @@ def test_steps_follow_the_derivative_of_the_losses(name: str) -> None:
     rest = (old, normal(samples.count, seed=4), normal(samples.count, seed=5))
 
     def loss(one: Learner) -> float:
-        told = one._descend(samples, *rest)
+        told = one._descend([samples], *rest)
         return told["critic"] - told["objective"]
 
     stepped = copy.deepcopy(student)
-    longer = max(1.0, stepped._descend(samples, *rest)["norm"])
+    longer = max(1.0, stepped._descend([samples], *rest)["norm"])
     names = {**dict(stepped.actor.named_parameters()), **dict(stepped.critic.named_parameters())}
     assert len(names) > 8
     rng, step = np.random.default_rng(0), 1e-6
@@ -531,7 +601,7 @@ def test_steps_follow_the_derivative_of_the_losses(name: str) -> None:
 
 def test_literal_critic_sees_priorities_and_affinities() -> None:
     student = taught(design(literal=["critic"]))
-    samples = collect([step for track in played(student) for step in track.steps], CPU)
+    samples = collect(played(student), CPU)
     with torch.no_grad():
         before = values(student.critic, student.design, samples)
         others = samples._replace(affinities=samples.affinities + 1.0)
@@ -596,7 +666,7 @@ def test_a_scene_alone_is_decided_as_beside_others() -> None:
 
 def test_samples_picked_are_those_of_the_chosen_decisions() -> None:
     student = taught(design())
-    samples = collect([step for track in played(student) for step in track.steps], CPU)
+    samples = collect(played(student), CPU)
     chosen = torch.from_numpy(np.random.default_rng(1).permutation(samples.count)[: samples.count // 2])
     with torch.no_grad():
         for all_, some in zip(

@@ -47,8 +47,8 @@ from clairvoyant.online.placement.learned.plan import (
     Training,
     Trial,
 )
-from clairvoyant.online.placement.learned.rollout import Reference, Track, by_network, reference, roll
-from clairvoyant.online.placement.learned.training import Progress, Trainer, evaluate, excess, train
+from clairvoyant.online.placement.learned.rollout import Reference, Track, lessons, play, reference
+from clairvoyant.online.placement.learned.training import Progress, Trainer, evaluate, train
 from clairvoyant.testing.placement import instances, schedules
 
 SMALL: dict[str, Any] = {"hidden": 8, "heads": 2, "history": 3}
@@ -413,7 +413,7 @@ def test_fifo_consolidate_itself_earns_nothing(variate: str) -> None:
         track.step(scene, any_move(scene, np.random.default_rng(0))._replace(rows=rows))
     assert track.look() is None
     assert [step.reward for step in track.steps] == pytest.approx([0.0] * len(track.steps), abs=1e-9)
-    assert excess(track) == pytest.approx(0.0, abs=1e-9)
+    assert track.played().above == pytest.approx(0.0, abs=1e-9)
 
 
 # What is learned
@@ -449,9 +449,8 @@ def test_the_objective_improves() -> None:
     judged = [(one, reference(one)) for one in plan.judged(VALIDATION, plan.validation)]
 
     def cost() -> float:
-        tracks = [Track(*one, plan.design, np.random.default_rng(0), "none") for one in judged]
-        roll(tracks, by_network(trainer.learner.actor, torch.Generator().manual_seed(5)))
-        return float(np.mean([excess(track) for track in tracks]))
+        networks, rng = trainer.learner.actor.networks(), np.random.default_rng(5)
+        return float(np.mean([play(networks, *one, rng).above for one in judged]))
 
     before = cost()
     for _ in range(plan.training.iterations):
@@ -464,13 +463,12 @@ def test_imitation_comes_closer(name: str, share: float) -> None:
     one = Plan.of(data(design={"name": name}, jobs={"rho": 4.0, "machines": 3}, training={"jobs": 30}))
     trainer = Trainer(one)
     student, rng = trainer.learner, trainer.rng
-    tracks = [Track(lesson, reference(lesson), one.design, rng) for lesson in one.lesson(0, rng)]
-    roll(tracks, by_network(student.actor, trainer.noise))
-    trainer._group(tracks)
-    samples = collect([step for track in tracks for step in track.steps], student.device)
+    episodes = lessons(student.actor, one.lesson(0, rng), rng, trainer.noise, "ahead")
+    trainer._group(episodes)
+    samples = collect(episodes, student.device)
     distances = [float(student._distance(samples).detach())]
     for _ in range(6):
-        student.imitate(tracks, rng)
+        student.imitate(episodes, rng)
         distances.append(float(student._distance(samples).detach()))
     assert distances[-1] < share * distances[0], distances
 

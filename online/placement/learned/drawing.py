@@ -16,7 +16,6 @@ from ....models.placement.state import CONSOLIDATE, FIRST_FIT
 from .design import Design
 from .features import JOB_FEATURES, MACHINE_FEATURES, PAIR_FEATURES, Scene
 from .networks import Actor, Normal, Past
-from .weights import Networks, encodings
 
 RULES = {"first-fit": FIRST_FIT, "consolidate": CONSOLIDATE}
 
@@ -222,36 +221,3 @@ def _by_rank(
     )
     started = _places(seen, rows)
     return rows, started, np.searchsorted(places, started).tolist()
-
-
-def act_without_process(
-    networks: Networks, scenes: Sequence[Scene], generator: torch.Generator
-) -> list[Move]:
-    """Return the same as :func:`act`, but for rounding, by compiled kernels; not of the process."""
-    from .kernels import draw
-
-    design, most = networks.design, max(len(scene.jobs) for scene in scenes)
-    fitting, machines = [int(scene.fits.sum()) for scene in scenes], len(scenes[0].machines)
-    nothing = np.empty((0, 0), dtype=np.float32)
-
-    def normal(count: int, size: int) -> np.ndarray:
-        return torch.randn(count, size, generator=generator).numpy()
-
-    noise = normal(len(scenes), most) if design.learns_order else nothing
-    noises = normal(sum(fitting), machines) if design.learns_places else nothing
-    moves, first = [], 0
-    for i, (scene, count) in enumerate(zip(scenes, fitting, strict=True)):
-        seen = scene.observation
-        rows, priorities, started, affinities, _, _ = draw(
-            networks.shape,
-            networks.weights,
-            encodings(networks, len(scene.jobs)),
-            (scene.jobs, scene.machines, scene.fits, scene.pairs),
-            (seen.jobs, seen.instances, seen.need, seen.intensity),
-            seen.free,
-            noise[i : i + 1],
-            noises[first : first + count],
-        )
-        moves.append(Move(rows, priorities, started, affinities, None))
-        first += count
-    return moves

@@ -13,18 +13,11 @@ from ....models.compiled import njit
 from ....models.placement.kernels import (
     CONSOLIDATE,
     FIRST_FIT,
-    PENDING,
     THOUSAND,
-    USED,
-    WAITED,
-    copy_state,
     fill,
     fits,
     machine_order,
     room,
-    run_by_keys,
-    start_by_rule,
-    start_rows,
 )
 
 ESTIMATE, RANK = 12, 4  # places in features.JOB_FEATURES and PAIR_FEATURES
@@ -109,12 +102,12 @@ def look_at_pairs(capacity, free, instances, need, intensity, load):  # type: ig
     w, machines = instances.size, free.shape[0]
     result = np.zeros((w, machines, 5), dtype=np.float32)
     for p in range(w):
-        _look_at_pairs_of(capacity, free, instances[p], need[p], intensity[p], load, result[p])
+        look_at_pairs_of(capacity, free, instances[p], need[p], intensity[p], load, result[p])
     return result
 
 
 @njit(cache=True)
-def _look_at_pairs_of(capacity, free, instances, need, intensity, load, result):  # type: ignore[no-untyped-def]
+def look_at_pairs_of(capacity, free, instances, need, intensity, load, result):  # type: ignore[no-untyped-def]
     """Write the features of one job on every machine, shape (M, 5)."""
     ranked = machine_order(CONSOLIDATE, free, capacity, need, instances)
     for place in range(ranked.size):
@@ -293,41 +286,14 @@ def decide(shape, weights, positions, capacity, known, seen):  # type: ignore[no
     falling priority, each on machines of falling affinity; only of a job that still fits they are needed.
     """
     now, names, submit, instances, need, intensity, estimate, waiting, free, running = seen
-    load = loads(running, known[0], known[1], free.shape[0])
+    w, m = instances.size, free.shape[0]
+    load = loads(running, known[0], known[1], m)
     jobs, fit = look_at_jobs(now, capacity, free, submit, instances, need, intensity, estimate, waiting)
     machines = look_at_machines(capacity, free, load)
-    nothing, none = np.empty((0, 0), dtype=np.float32), np.empty((0, 0, 0), dtype=np.float32)
-    waits = names, instances, need, intensity
-    return _placed(
-        shape, weights, positions, (jobs, machines, fit, none), waits, free, capacity, load, nothing, nothing
-    )
-
-
-@njit(cache=True)
-def draw(shape, weights, positions, scene, waits, free, noise, noises):  # type: ignore[no-untyped-def]
-    """Return the decision if priorities and affinities are drawn; as :func:`decide`, which takes the means.
-
-    ``scene`` are the features of jobs, machines and pairs, and which jobs fit; ``waits`` are jobs, instances,
-    needs and intensities. ``noise`` are standard normal numbers for each job, shape (1, w), or none, and
-    ``noises`` for each job that fits and each machine.
-    """
-    return _placed(shape, weights, positions, scene, waits, free, free, np.empty((0, 2)), noise, noises)
-
-
-@njit(cache=True)
-def _placed(shape, weights, positions, scene, waits, free, capacity, load, noise, noises):  # type: ignore[no-untyped-def]
-    """Return the decision; features of pairs are computed where they are needed and not there."""
-    jobs, machines, fit, seen = scene
-    names, instances, need, intensity = waits
-    w, m = instances.size, free.shape[0]
     encoded, around = encode(shape, weights, jobs, machines, positions)
-    both = priorities_of(shape, weights, encoded, jobs)
-    priorities = both[:, 0].copy()
+    priorities = priorities_of(shape, weights, encoded, jobs)[:, 0].copy()
     if not shape.orders:
         priorities = -np.arange(w).astype(np.float32)
-    elif noise.size > 0:
-        priorities += np.sqrt(both[:, 1]) * noise[0, :w]
-    number = np.cumsum(fit) - 1  # of each job among those that fit
     left, pairs = free.copy(), np.zeros((m, 5), dtype=np.float32)
     rows, at = np.empty((w * m, 3), dtype=np.int64), 0
     started, affinities, count = np.empty(w, dtype=np.int64), np.empty((w, m), dtype=np.float32), 0
@@ -335,14 +301,9 @@ def _placed(shape, weights, positions, scene, waits, free, capacity, load, noise
         if not fit[p] or not fits(left, need[p], instances[p]):
             continue
         if shape.places:
-            if seen.size > 0:
-                pairs = seen[p]
-            elif shape.pairs > 0 or shape.prior > 0:
-                _look_at_pairs_of(capacity, free, instances[p], need[p], intensity[p], load, pairs)
-            found = affinities_of(shape, weights, encoded[p], around, pairs)
-            affinities[count] = found[:, 0]
-            if noises.size > 0:
-                affinities[count] += np.sqrt(found[:, 1]) * noises[number[p]]
+            if shape.pairs > 0 or shape.prior > 0:
+                look_at_pairs_of(capacity, free, instances[p], need[p], intensity[p], load, pairs)
+            affinities[count] = affinities_of(shape, weights, encoded[p], around, pairs)[:, 0]
             ranked = np.argsort(-affinities[count], kind="mergesort")
         else:
             rule = CONSOLIDATE if shape.consolidates else FIRST_FIT
@@ -361,30 +322,6 @@ def look(now, capacity, free, submit, instances, need, intensity, estimate, wait
     jobs, fit = look_at_jobs(now, capacity, free, submit, instances, need, intensity, estimate, waiting)
     machines = look_at_machines(capacity, free, load)
     return jobs, machines, look_at_pairs(capacity, free, instances, need, intensity, load), fit
-
-
-@njit(cache=True)
-def taken_over(table, state, scratch, contention, window, keys, whole, rows):  # type: ignore[no-untyped-def]
-    """Return what waits and is used in the end, (2,), if a rule takes over after these sorted rows start now.
-
-    The rule tries jobs by ascending key, on the fewest machines. -1 if it would start the same now; ``whole``
-    says whether the rows are about all jobs of the window. ``scratch`` is overwritten.
-    """
-    result = np.full(2, -1, dtype=np.int64)
-    if whole:
-        jobs = state.pending[: min(window, state.clock[PENDING])].copy()
-        order = np.argsort(keys[jobs], kind="mergesort")
-        need, instances = table.need[jobs], table.instances[jobs]
-        same = start_by_rule(table.capacity, state.free, jobs, instances, need, order, CONSOLIDATE, False)
-        if same.shape[0] == rows.shape[0]:
-            turn = np.argsort(same[:, 0] * state.free.shape[0] + same[:, 1])
-            if (same[turn] == rows).all():
-                return result
-    copy_state(state, scratch)
-    start_rows(table, scratch, contention, rows)
-    run_by_keys(table, scratch, contention, window, keys, CONSOLIDATE, False)
-    result[0], result[1] = scratch.clock[WAITED], scratch.clock[USED]
-    return result
 
 
 @njit(cache=True)

@@ -16,11 +16,10 @@ from torch.nn import functional
 from ....models.base import ClairvoyantError
 from . import mappo
 from .design import Design
-from .drawing import Batch, stack
 from .features import RANK
 from .networks import Actor, Critic, Past
 from .plan import Training
-from .rollout import Step, Track
+from .rollout import Played
 
 
 class DivergedError(ClairvoyantError):
@@ -30,7 +29,12 @@ class DivergedError(ClairvoyantError):
 class Samples(NamedTuple):
     """Decisions of many episodes as arrays; D decisions, S jobs that were started by them."""
 
-    batch: Batch  # the observations, padded to N jobs; its pairs are not used
+    # jobs, machines: features, padded to N jobs, shapes (D, N, 14) and (D, M, 6).
+    jobs: Tensor
+    machines: Tensor
+    # mask, fits: where there is a job, and where there is one that fits, shape (D, N).
+    mask: Tensor
+    fits: Tensor
     whole: Tensor  # shape (D, GLOBALS)
     priorities: Tensor  # shape (D, N)
     # owner, place: decision and place in the window of each started job, shape (S,).
@@ -47,26 +51,27 @@ class Samples(NamedTuple):
         return len(self.whole)
 
 
-def collect(steps: Sequence[Step], device: torch.device) -> Samples:
-    """Return the decisions as arrays."""
-    batch = stack([step.scene for step in steps], device)
-    priorities = np.zeros(batch.mask.shape, dtype=np.float32)
-    for i, step in enumerate(steps):
-        priorities[i, : len(step.move.priorities)] = step.move.priorities
-    owner = np.repeat(np.arange(len(steps)), [len(step.move.started) for step in steps])
-    place = np.concatenate([step.move.started for step in steps])
-    pairs = np.concatenate([step.scene.pairs[step.move.started] for step in steps])
-    pasts = [step.move.past for step in steps if step.move.past is not None]
-    return Samples(
-        batch,
-        torch.from_numpy(np.array([step.whole for step in steps])).to(device),
-        torch.from_numpy(priorities).to(device),
-        torch.from_numpy(owner).to(device),
-        torch.from_numpy(place).to(device),
-        torch.from_numpy(pairs).to(device),
-        torch.from_numpy(np.concatenate([step.move.affinities for step in steps])).to(device),
-        Past(*(torch.cat(parts) for parts in zip(*pasts, strict=True))) if pasts else None,
-    )
+def collect(episodes: Sequence[Played], device: torch.device) -> Samples:
+    """Return the decisions of episodes as arrays."""
+    rows = np.concatenate([np.diff(one.rows) for one in episodes])
+    begun = np.concatenate([np.diff(one.begun) for one in episodes])
+    mask = np.arange(rows.max())[None, :] < rows[:, None]
+
+    def joined(name: str) -> Tensor:
+        return torch.from_numpy(np.concatenate([getattr(one, name) for one in episodes])).to(device)
+
+    def padded(name: str) -> Tensor:
+        flat = np.concatenate([getattr(one, name) for one in episodes])
+        whole = np.zeros(mask.shape + flat.shape[1:], dtype=flat.dtype)
+        whole[mask] = flat
+        return torch.from_numpy(whole).to(device)
+
+    pasts = [one.past for one in episodes if one.past is not None]
+    memory = [torch.from_numpy(np.concatenate(parts)).to(device) for parts in zip(*pasts, strict=True)]
+    owner = torch.from_numpy(np.repeat(np.arange(len(begun)), begun)).to(device)
+    seen = padded("jobs"), joined("machines"), torch.from_numpy(mask).to(device), padded("fits")
+    started = owner, joined("place"), joined("pairs"), joined("affinities")
+    return Samples(*seen, joined("whole"), padded("priorities"), *started, Past(*memory) if memory else None)
 
 
 def pick(samples: Samples, chosen: Tensor) -> Samples:
@@ -74,12 +79,13 @@ def pick(samples: Samples, chosen: Tensor) -> Samples:
     place_of = torch.full((samples.count,), -1, dtype=torch.long, device=chosen.device)
     place_of[chosen] = torch.arange(len(chosen), device=chosen.device)
     mine = (place_of[samples.owner] >= 0).nonzero()[:, 0]
-    mask = samples.batch.mask[chosen]
+    mask = samples.mask[chosen]
     n = int(mask.sum(1).max())
-    b = samples.batch
-    batch = Batch(b.jobs[chosen, :n], b.machines[chosen], b.pairs[:0], mask[:, :n], b.fits[chosen, :n])
     return Samples(
-        batch,
+        samples.jobs[chosen, :n],
+        samples.machines[chosen],
+        mask[:, :n],
+        samples.fits[chosen, :n],
         samples.whole[chosen],
         samples.priorities[chosen, :n],
         place_of[samples.owner[mine]],
@@ -88,6 +94,21 @@ def pick(samples: Samples, chosen: Tensor) -> Samples:
         samples.affinities[mine],
         None if samples.past is None else Past(*(part[mine] for part in samples.past)),
     )
+
+
+ALIKE = (2, 4, 8, 16, 32)
+"""Decisions about up to so many jobs are padded together."""
+
+FEW = 64
+"""Fewer decisions than this are not parted: calls cost more than padding."""
+
+
+def parted(samples: Samples, chosen: Tensor) -> list[Tensor]:
+    """Part decisions by how many jobs wait, so that few are padded to many; on a GPU calls cost more."""
+    if chosen.device.type != "cpu" or len(chosen) < FEW:
+        return [chosen]
+    kind = torch.bucketize(samples.mask[chosen].sum(1), torch.tensor(ALIKE))
+    return [one for k in range(len(ALIKE) + 1) if len(one := chosen[kind == k])]
 
 
 def log_densities(actor: Actor, samples: Samples) -> tuple[Tensor, Tensor]:
@@ -99,12 +120,11 @@ def log_densities(actor: Actor, samples: Samples) -> tuple[Tensor, Tensor]:
     """
     printed = actor.design.readings.literal("density")
     density = mappo.printed_log_density if printed else mappo.log_density
-    b = samples.batch
-    encoded, machines = actor.encode(b.jobs, b.machines, b.mask)
+    encoded, machines = actor.encode(samples.jobs, samples.machines, samples.mask)
     found: list[tuple[Tensor, ...]] = []
     if actor.ordering is not None:
-        normal = actor.ordering(encoded, b.mask, b.jobs)
-        fits = (b.fits & (b.fits.sum(1, keepdim=True) > 1)).to(encoded.dtype)
+        normal = actor.ordering(encoded, samples.mask, samples.jobs)
+        fits = (samples.fits & (samples.fits.sum(1, keepdim=True) > 1)).to(encoded.dtype)
         found.append((density(normal, samples.priorities, fits), mappo.entropy(normal, fits)))
     if actor.placement is not None:
         jobs = encoded[samples.owner, samples.place]
@@ -118,15 +138,14 @@ def log_densities(actor: Actor, samples: Samples) -> tuple[Tensor, Tensor]:
 
 def values(critic: Critic, design: Design, samples: Samples) -> Tensor:
     """Return the value of each decision's state, or of state and actions as printed, shape (D,)."""
-    b = samples.batch
-    jobs, machines = b.jobs[..., : critic.widths[0]], b.machines[..., : critic.widths[1]]
+    jobs, machines = samples.jobs[..., : critic.widths[0]], samples.machines[..., : critic.widths[1]]
     if design.readings.literal("critic"):
         jobs = torch.cat([jobs, samples.priorities[..., None]], -1)
         affinity = machines.new_zeros(machines.shape[:2])
         if samples.affinities.numel():
             affinity = affinity.index_add(0, samples.owner, samples.affinities)
         machines = torch.cat([machines, affinity[..., None]], -1)
-    return critic(jobs, machines, b.mask, samples.whole)
+    return critic(jobs, machines, samples.mask, samples.whole)
 
 
 def refuse_endless(numbers: Mapping[str, float]) -> None:
@@ -158,36 +177,43 @@ class Learner:
         both = [*self.actor.parameters(), *self.critic.parameters()]
         self.optimiser = Adam(both, lr=settings.learning_rate)
 
-    def improve(self, tracks: Sequence[Track], rng: np.random.Generator) -> dict[str, float]:
+    def improve(self, episodes: Sequence[Played], rng: np.random.Generator) -> dict[str, float]:
         """Learn from whole episodes; return the losses of the last step. They must be finite."""
-        samples = collect([step for track in tracks for step in track.steps], self.device)
-        with torch.no_grad():
-            old = log_densities(self.actor, samples)[0]
-            predicted = values(self.critic, self.design, samples)
-            gain = self._advantages(tracks, predicted)
-            target = gain + predicted
-            if len(gain) > 1:
-                gain = (gain - gain.mean()) / (gain.std() + 1e-8)
+        samples = collect(episodes, self.device)
+        old, predicted = self._before(samples)
+        gain = self._advantages(episodes, predicted)
+        target = gain + predicted
+        if len(gain) > 1:
+            gain = (gain - gain.mean()) / (gain.std() + 1e-8)
         losses: dict[str, float] = {}
         literal = self.design.readings.literal("updates")
         for _ in range(1 if literal else self.settings.epochs):
-            for turn, chosen in enumerate(self._parts(tracks, rng)):
-                part = pick(samples, chosen)
+            for turn, chosen in enumerate(self._parts(episodes, rng)):
+                some = parted(samples, chosen)
+                parts, now = [pick(samples, one) for one in some], torch.cat(some)
                 if literal and turn % 2 == 0:
                     copied = copy.deepcopy(self.actor)
-                before = self._before(copied, part) if literal else old[chosen]
-                losses = self._descend(part, before, gain[chosen], target[chosen])
+                before = self._under(copied, parts) if literal else old[now]
+                losses = self._descend(parts, before, gain[now], target[now])
         return losses
+
+    @torch.no_grad()
+    def _before(self, samples: Samples) -> tuple[Tensor, Tensor]:
+        """Return the log densities and the values before anything is learned."""
+        some = parted(samples, torch.arange(samples.count, device=self.device))
+        parts, back = [pick(samples, one) for one in some], torch.argsort(torch.cat(some))
+        predicted = torch.cat([values(self.critic, self.design, part) for part in parts])
+        return self._under(self.actor, parts)[back], predicted[back]
 
     @staticmethod
     @torch.no_grad()
-    def _before(copied: Actor, part: Samples) -> Tensor:
-        """Return the log densities under the copied policy, of Algorithm 1."""
-        return log_densities(copied, part)[0]
+    def _under(actor: Actor, parts: Sequence[Samples]) -> Tensor:
+        """Return the log densities of actions under a policy; in Algorithm 1 that is a copied one."""
+        return torch.cat([log_densities(actor, part)[0] for part in parts])
 
-    def _parts(self, tracks: Sequence[Track], rng: np.random.Generator) -> Iterator[Tensor]:
+    def _parts(self, episodes: Sequence[Played], rng: np.random.Generator) -> Iterator[Tensor]:
         """Yield the places of decisions to learn from together."""
-        lengths = [len(track.steps) for track in tracks]
+        lengths = [len(one) for one in episodes]
         count = sum(lengths)
         if self.design.readings.literal("updates"):
             first = np.cumsum([0, *lengths[:-1]])
@@ -201,24 +227,23 @@ class Learner:
         for part in np.array_split(order, parts):
             yield torch.from_numpy(part).to(self.device)
 
-    def _advantages(self, tracks: Sequence[Track], predicted: Tensor) -> Tensor:
-        result, first = [], 0
-        predicted = predicted.cpu()
-        for track in tracks:
-            last = first + len(track.steps)
-            rewards = torch.tensor([step.reward for step in track.steps], dtype=torch.float32)
-            rewards = rewards.clamp(-self.settings.reward_limit, self.settings.reward_limit)
-            result.append(
-                mappo.advantages(
-                    rewards, predicted[first:last], self.settings.discount, self.settings.smoothing
-                )
-            )
+    def _advantages(self, episodes: Sequence[Played], predicted: Tensor) -> Tensor:
+        result, first, limit = [], 0, self.settings.reward_limit
+        known = predicted.cpu()
+        for one in episodes:
+            last = first + len(one)
+            rewards = torch.from_numpy(np.clip(one.reward, -limit, limit).astype(np.float32))
+            smoothed = self.settings.discount, self.settings.smoothing
+            result.append(mappo.advantages(rewards, known[first:last], *smoothed))
             first = last
         return torch.cat(result).to(self.device)
 
-    def _descend(self, part: Samples, old: Tensor, gain: Tensor, target: Tensor) -> dict[str, float]:
-        """Take one step down the losses (16) and (17)."""
-        now, spread = log_densities(self.actor, part)
+    def _descend(
+        self, parts: Sequence[Samples], old: Tensor, gain: Tensor, target: Tensor
+    ) -> dict[str, float]:
+        """Take one step down the losses (16) and (17), of the decisions of all parts."""
+        both = [log_densities(self.actor, part) for part in parts]
+        now, spread = (torch.cat(of) for of in zip(*both, strict=True))
         objective = (
             mappo.printed_objective if self.design.readings.literal("ratio") else mappo.clipped_objective
         )
@@ -226,7 +251,8 @@ class Learner:
             [objective(now[:, a] - old[:, a], gain, self.settings.clip).mean() for a in range(now.shape[1])]
         )
         loss = -(aims.sum() + self.settings.entropy * spread.mean(0).sum())
-        error = functional.mse_loss(values(self.critic, self.design, part), target)
+        value = torch.cat([values(self.critic, self.design, part) for part in parts])
+        error = functional.mse_loss(value, target)
         self.optimiser.zero_grad()
         (loss + error).backward()
         norm = torch.nn.utils.clip_grad_norm_([*self.actor.parameters(), *self.critic.parameters()], 1.0)
@@ -241,12 +267,12 @@ class Learner:
         self.optimiser.step()
         return losses
 
-    def imitate(self, tracks: Sequence[Track], rng: np.random.Generator) -> float:
+    def imitate(self, episodes: Sequence[Played], rng: np.random.Generator) -> float:
         """Learn to answer as FIFO-Consolidate would in the same scenes; return the error of the last step."""
-        samples = collect([step for track in tracks for step in track.steps], self.device)
+        samples = collect(episodes, self.device)
         error = float("nan")
         for _ in range(self.settings.epochs):
-            for chosen in self._parts(tracks, rng):
+            for chosen in self._parts(episodes, rng):
                 part = pick(samples, chosen)
                 loss = self._distance(part)
                 error = float(loss.detach())
@@ -258,13 +284,13 @@ class Learner:
 
     def _distance(self, part: Samples) -> Tensor:
         """Return the mean squared distance of the means from the ranks of FIFO-Consolidate."""
-        b, actor = part.batch, self.actor
-        encoded, machines = actor.encode(b.jobs, b.machines, b.mask)
+        actor, mask = self.actor, part.mask
+        encoded, machines = actor.encode(part.jobs, part.machines, mask)
         loss = encoded.new_zeros(())
         if actor.ordering is not None:
-            mean = actor.ordering(encoded, b.mask, b.jobs).mean
-            place = torch.arange(mean.shape[1], device=mean.device) / b.mask.sum(1, keepdim=True)
-            loss = loss + ((mean + place) ** 2 * b.mask).sum() / b.mask.sum()
+            mean = actor.ordering(encoded, mask, part.jobs).mean
+            place = torch.arange(mean.shape[1], device=mean.device) / mask.sum(1, keepdim=True)
+            loss = loss + ((mean + place) ** 2 * mask).sum() / mask.sum()
         if actor.placement is not None:
             jobs = encoded[part.owner, part.place]
             _, mean = actor.affinities(jobs, machines[part.owner], part.pairs, part.past)

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from ....models.base import ClairvoyantError
-from .weights import Networks
+from .weights import SCALARS, Networks
 
 TERMS = 12
 """Walks of up to so many steps less one: beta is at most 1, and 1 / 12! is below the rounding of float32."""
@@ -68,9 +68,6 @@ def _variances(networks: Networks, seen: np.ndarray) -> np.ndarray:
     literal = readings.literal("matern")
     found = _given(_projected(kernel) if literal else kernel, m, scalars["log_noise"])
     return np.diagonal(_projected(found) if literal else found)
-
-
-SCALARS = ("log_lengthscale", "log_scale", "log_noise", "walk")
 
 
 def matern(square: np.ndarray) -> np.ndarray:

@@ -1,4 +1,8 @@
-"""Whole episodes, many side by side, and what they cost more or less than a reference on the same jobs."""
+"""Whole episodes, and what they cost more or less than a reference on the same jobs.
+
+Soundly read designs play an episode in one compiled call, :func:`play`. Some literal readings need what only
+Python does: they play decision by decision, many episodes side by side, :func:`roll`.
+"""
 
 from __future__ import annotations
 
@@ -15,12 +19,16 @@ from ....models.placement.reward import Meter
 from ....models.placement.schedule import Schedule
 from ....models.placement.setting import Observation
 from ....models.placement.simulator import Simulator, blank_state
-from ....models.placement.state import DONE, PENDING, RUNNING
+from ....models.placement.state import DONE, RUNNING
 from .acting import sampled
 from .design import Design
-from .drawing import Memory, Move, act, act_without_process
-from .features import Eyes, Scene
-from .networks import Actor
+from .drawing import Memory, Move, act
+from .features import NO_ESTIMATES, Eyes, Scene
+from .networks import Actor, Past
+from .weights import Networks, encodings
+
+SLOW = ("representation", "matern", "walk", "process", "history", "reward", "window")
+"""The readings that, read literally, are played decision by decision."""
 
 
 class Reference:
@@ -42,14 +50,14 @@ class Reference:
         self._submit, self._finish = instance.jobs.submit, np.sort(schedule.finish)
         self.total = float(self._cost[-1])
 
-    def until(self, tick: float) -> float:
-        """Return its cost until a tick, in seconds."""
-        return float(np.interp(tick, self._times, self._cost))
+    def until(self, ticks: np.ndarray) -> np.ndarray:
+        """Return its cost until ticks, in seconds."""
+        return np.interp(ticks, self._times, self._cost)
 
-    def present(self, tick: int) -> int:
-        """Return how many jobs are in its system at a tick."""
-        gone = np.searchsorted(self._finish, tick, side="right")
-        return int(np.searchsorted(self._submit, tick, side="right") - gone)
+    def present(self, ticks: np.ndarray) -> np.ndarray:
+        """Return how many jobs are in its system at ticks."""
+        gone = np.searchsorted(self._finish, ticks, side="right")
+        return np.searchsorted(self._submit, ticks, side="right") - gone
 
 
 def followed(instance: PlacementInstance, keys: np.ndarray) -> Simulator:
@@ -67,19 +75,149 @@ def reference(instance: PlacementInstance) -> Reference:
     return Reference(instance, taken_schedule(followed(instance, np.arange(len(instance.jobs)))))
 
 
+@dataclass(frozen=True)
+class Played:
+    """An episode as training needs it: D decisions about J rows of waiting jobs, which start S jobs."""
+
+    # rows, begun: where the waiting and the started jobs of each decision begin, shape (D + 1,).
+    rows: np.ndarray
+    begun: np.ndarray
+    jobs: np.ndarray  # shape (J, 14), see :data:`.features.JOB_FEATURES`
+    fits: np.ndarray  # whether each job fits, shape (J,)
+    priorities: np.ndarray  # shape (J,)
+    machines: np.ndarray  # shape (D, M, 6)
+    whole: np.ndarray  # numbers of the whole state, for the critic, shape (D, GLOBALS)
+    reward: np.ndarray  # of each decision, shape (D,)
+    place: np.ndarray  # of each started job in the window, in the order of placement, shape (S,)
+    pairs: np.ndarray  # shape (S, M, 5)
+    affinities: np.ndarray  # shape (S, M); (S, 0) if placement is not learned
+    # The memory of the process at each started job: points, residuals, and which there are; or nothing.
+    past: tuple[np.ndarray, np.ndarray, np.ndarray] | None
+    cost: float  # seconds
+    above: float  # by how many per cent the cost is above that of the reference
+
+    def __len__(self) -> int:
+        return len(self.reward)
+
+
+def above(cost: float, known: Reference) -> float:
+    """Return by how many per cent a cost is above that of FIFO-Consolidate."""
+    return 100.0 * (cost / known.total - 1.0)
+
+
+def _whole(
+    clock: np.ndarray, free: np.ndarray, cost: np.ndarray, known: Reference, scale: float
+) -> np.ndarray:
+    """Return numbers of the whole state: queue, running jobs, the same of the reference, use of GPUs.
+
+    ``clock`` has tick, and how many jobs wait and run, of each decision, ``free`` the mean share of free
+    GPUs, and ``cost`` that so far.
+    """
+    now, waiting, running = clock[:, :3].T
+    other = known.present(now)
+    ahead = np.tanh((cost - known.until(now)) / scale / 8.0)
+    mine = waiting + running
+    columns = waiting / 16.0, running / 16.0, other / 16.0, (mine - other) / 8.0, free, ahead
+    return np.stack(columns, 1).astype(np.float32)
+
+
+def _keys(instance: PlacementInstance, design: Design) -> np.ndarray:
+    """Return by which keys the prior tries jobs: the shortest estimate first, or that of FIFO-Consolidate."""
+    if design.prior == "estimates" and instance.jobs.estimate is not None:
+        return instance.jobs.estimate.copy()  # writeable as the others: kernels compile once
+    return np.arange(len(instance.jobs))
+
+
+def in_one_call(design: Design) -> bool:
+    """Return whether :func:`play` can play a design."""
+    return not any(design.readings.literal(part) for part in SLOW)
+
+
+def play(
+    networks: Networks,
+    instance: PlacementInstance,
+    known: Reference,
+    generator: np.random.Generator | None,
+    variate: str = "none",
+) -> Played:
+    """Play an episode with actions drawn by a generator, or by their means without one."""
+    from .episode_kernels import episode, kept_of
+
+    design, setting, n = networks.design, instance.setting, len(instance.jobs)
+    sees = frozenset({"estimates"}) if design.sees_estimates else frozenset[str]()
+    instance.episode(sees)  # refuses jobs without estimates, if these are seen
+    width = design.hidden if design.placement == "process" else 0
+    kept, looks_ahead = kept_of(n, len(setting.capacity), setting.window, width), variate == "ahead"
+    table, draws = instance.table, generator is not None
+    d = episode(
+        (networks.shape, networks.weights, networks.process, encodings(networks, min(n, setting.window))),
+        (setting.slowdown.contention, setting.window, design.history, draws, looks_ahead),
+        table,
+        blank_state(table),
+        blank_state(table),
+        _keys(instance, design),
+        instance.jobs.estimate if sees else NO_ESTIMATES,
+        generator if draws else np.random.default_rng(0),
+        kept,
+    )
+    j, s = kept.rows[d], kept.begun[d]
+    clock, scale = kept.clock[: d + 1], known.total / n
+    cost = np.array([instance.weighted(*both) for both in clock[:, 3:]])
+    if looks_ahead:
+        final = np.array([instance.weighted(*both) for both in kept.final[: d + 1]])
+        reward = -np.diff(final) / scale
+    else:
+        reward = -np.diff(cost) / scale
+        if variate == "accrued":
+            until = known.until(clock[:, 0])
+            until[-1] = known.total
+            reward += np.diff(until) / scale
+    places = design.learns_places
+    return Played(
+        kept.rows[: d + 1],
+        kept.begun[: d + 1],
+        kept.jobs[:j],
+        kept.fits[:j],
+        kept.priorities[:j],
+        kept.machines[:d],
+        _whole(clock[:-1], kept.machines[:d, :, 0].mean(1), cost[:-1], known, scale),
+        reward,
+        kept.place[:s],
+        kept.pairs[:s],
+        kept.affinities[:s] if places else kept.affinities[:s, :0],
+        _past(kept.points[:s], kept.residual[:s], kept.begun[: d + 1], design.history) if width else None,
+        float(cost[-1]),
+        above(float(cost[-1]), known),
+    )
+
+
+def _past(
+    points: np.ndarray, residual: np.ndarray, begun: np.ndarray, history: int
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return what was remembered at each started job: the last jobs that earlier decisions started."""
+    before = np.repeat(begun[:-1], np.diff(begun))
+    place = before[:, None] - np.minimum(history, before)[:, None] + np.arange(history)
+    known = place < before[:, None]
+    place[~known] = 0
+    then, off = points[place], residual[place]
+    then[~known], off[~known] = 0.0, 0.0
+    return then, off, known
+
+
 @dataclass
 class Step:
     """One decision of one simulation, as training needs it."""
 
     scene: Scene
     move: Move
-    whole: np.ndarray  # numbers of the whole state, for the critic, shape (GLOBALS,)
+    clock: tuple[int, int, int]  # the tick, and how many jobs wait and run
+    spent: float  # the cost so far, seconds
     reward: float = 0.0  # its reward until the next decision
 
 
 @dataclass
 class Track:
-    """One simulation in training.
+    """One simulation in training, played decision by decision.
 
     ``cost`` is that so far, and ``scale`` the mean cost of a job under the reference, both in seconds.
     """
@@ -94,21 +232,18 @@ class Track:
     cost: float = 0.0
 
     def __post_init__(self) -> None:
-        sees = frozenset({"estimates"}) if self.design.features == "estimates" else frozenset()
+        sees = frozenset({"estimates"}) if self.design.sees_estimates else frozenset[str]()
         self.episode: JobEpisode = self.instance.episode(sees)
         self._observations: Iterator[Observation] = iter(self.episode)
-        self._eyes = Eyes(self.instance.setting, self.design.features == "estimates")
+        self._eyes = Eyes(self.instance.setting, self.design.sees_estimates)
         self._meter = Meter(self.instance, self.episode.simulator)
         self._printed = self.design.readings.literal("reward")
         self.scale = self.reference.total / len(self.instance.jobs)
+        setting = self.instance.setting
         self._scratch = blank_state(self.instance.table)
-        self._keys: np.ndarray = np.arange(len(self.instance.jobs))
-        self._final = self.reference.total
-        estimate = self.instance.jobs.estimate  # the episode has refused jobs without, if they are seen
-        if self.design.prior == "estimates" and self.variate == "ahead" and estimate is not None:
-            self._keys = estimate
-            simulator = followed(self.instance, self._keys)
-            self._final = self.instance.weighted(simulator.waited, simulator.used)
+        self._rule = setting.slowdown.contention, setting.window, _keys(self.instance, self.design)
+        over = followed(self.instance, self._rule[-1])
+        self._ends = np.array([over.waited, over.used])
 
     def look(self) -> Scene | None:
         """Return the next observation, None if it is over."""
@@ -121,70 +256,71 @@ class Track:
         """Carry out a move and note what it earns."""
         simulator = self.episode.simulator
         now, rows, clock = simulator.now, read_starts(move.rows), simulator.state.clock
-        step = Step(scene, move, self._whole(scene, now))
+        step = Step(scene, move, (now, scene.observation.waiting, int(clock[RUNNING])), self.cost)
         waiting = simulator.pending if self._printed else None
         if self.variate == "ahead" and not self._printed:
-            final = self._taken_over(scene, rows)
-            step.reward = (self._final - final) / self.scale
-            self._final = final
+            step.reward = -self._more(rows) / self.scale
         cost = self.episode.apply(rows).reward
         self.cost += cost
         if waiting is not None:
             step.reward = self._meter.printed(np.setdiff1d(waiting, rows[:, 0]))
         elif self.variate == "accrued":
             over = clock[DONE] == len(self.instance.jobs)
-            until = self.reference.total if over else self.reference.until(simulator.now)
-            step.reward = (until - self.reference.until(now) - cost) / self.scale
+            until, before = self.reference.until(np.array([simulator.now, now]))
+            until = self.reference.total if over else until
+            step.reward = (until - before - cost) / self.scale
         elif self.variate == "none":
             step.reward = -cost / self.scale
         self.steps.append(step)
 
-    def _taken_over(self, scene: Scene, rows: np.ndarray) -> float:
-        """Return the final cost if the prior takes over after this decision, in seconds.
+    def _more(self, rows: np.ndarray) -> float:
+        """Return how much more is paid in the end if the prior takes over after these starts, in seconds.
 
         That is FIFO-Consolidate, unless the shortest estimate goes first in the design.
         """
-        from .kernels import taken_over
+        from .episode_kernels import taken_over
 
-        simulator, setting = self.episode.simulator, self.instance.setting
-        whole = len(scene.jobs) == min(setting.window, int(simulator.state.clock[PENDING]))
-        waited, used = taken_over(
-            simulator.table,
-            simulator.state,
-            self._scratch,
-            setting.slowdown.contention,
-            setting.window,
-            self._keys,
-            whole,
-            rows,
-        )
-        return self._final if waited < 0 else self.instance.weighted(waited, used)
+        simulator, before = self.episode.simulator, self.instance.weighted(*self._ends)
+        taken_over(simulator.table, simulator.state, self._scratch, *self._rule, rows, self._ends)
+        return self.instance.weighted(*self._ends) - before
 
-    def _whole(self, scene: Scene, now: int) -> np.ndarray:
-        """Return numbers of the whole state: queue, running jobs, the same of the reference, use of GPUs."""
-        seen = scene.observation
-        running = int(self.episode.simulator.state.clock[RUNNING])
-        mine, other = seen.waiting + running, self.reference.present(now)
-        free = scene.machines[:, 0]
-        ahead = (self.cost - self.reference.until(now)) / self.scale
-        return np.array(
-            [
-                seen.waiting / 16.0,
-                running / 16.0,
-                other / 16.0,
-                (mine - other) / 8.0,
-                free.mean(),
-                np.tanh(ahead / 8.0),
-            ],
-            dtype=np.float32,
+    def played(self) -> Played:
+        """Return the whole episode, when it is over."""
+        scenes, moves = [step.scene for step in self.steps], [step.move for step in self.steps]
+        free = np.array([scene.machines[:, 0].mean() for scene in scenes])
+        clock, spent = (
+            np.array([step.clock for step in self.steps]),
+            np.array([step.spent for step in self.steps]),
         )
+        pasts = [move.past for move in moves if move.past is not None]
+        return Played(
+            np.cumsum([0, *(len(scene.jobs) for scene in scenes)]),
+            np.cumsum([0, *(len(move.started) for move in moves)]),
+            np.concatenate([scene.jobs for scene in scenes]),
+            np.concatenate([scene.fits for scene in scenes]),
+            np.concatenate([move.priorities for move in moves]),
+            np.stack([scene.machines for scene in scenes]),
+            _whole(clock, free, spent, self.reference, self.scale),
+            np.array([step.reward for step in self.steps]),
+            np.concatenate([move.started for move in moves]),
+            np.concatenate([scene.pairs[move.started] for scene, move in zip(scenes, moves, strict=True)]),
+            np.concatenate([move.affinities for move in moves]),
+            _joined(pasts) if pasts else None,
+            self.cost,
+            above(self.cost, self.reference),
+        )
+
+
+def _joined(pasts: Sequence[Past]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    points, residual, known = (torch.cat(parts).numpy(force=True) for parts in zip(*pasts, strict=True))
+    return points, residual, known
 
 
 Mover = Callable[[Sequence[Scene], Sequence[Memory]], list[Move]]
 
 
-def roll(tracks: Sequence[Track], mover: Mover) -> None:
-    """Play all simulations to their ends, side by side."""
+def roll(tracks: Sequence[Track], mover: Mover) -> list[Played]:
+    """Play all simulations to their ends, side by side, and return the episodes."""
     open_ = [(track, scene) for track in tracks if (scene := track.look()) is not None]
     while open_:
         moves = mover([scene for _, scene in open_], [track.memory for track, _ in open_])
@@ -195,11 +331,28 @@ def roll(tracks: Sequence[Track], mover: Mover) -> None:
             if ahead is not None:
                 following.append((track, ahead))
         open_ = following
+    return [track.played() for track in tracks]
 
 
 def by_network(actor: Actor, generator: torch.Generator | None) -> Mover:
     """Return the deciding function of networks; without a generator it is by the means of their actions."""
-    if generator is None or actor.design.placement == "process":
-        return lambda scenes, memories: act(actor, scenes, memories, generator)
-    networks = actor.networks()
-    return lambda scenes, _memories: act_without_process(networks, scenes, generator)
+    return lambda scenes, memories: act(actor, scenes, memories, generator)
+
+
+def lessons(
+    actor: Actor,
+    instances: Sequence[PlacementInstance],
+    rng: np.random.Generator,
+    noise: torch.Generator,
+    variate: str,
+) -> list[Played]:
+    """Play instances by actions drawn from networks; ``noise`` draws those of decisions made one by one."""
+    known = [reference(one) for one in instances]
+    if in_one_call(actor.design):
+        networks, seeds = actor.networks(), rng.integers(2**63, size=len(instances))
+        return [
+            play(networks, one, other, np.random.default_rng(seed), variate)
+            for one, other, seed in zip(instances, known, seeds, strict=True)
+        ]
+    tracks = [Track(*pair, actor.design, rng, variate) for pair in zip(instances, known, strict=True)]
+    return roll(tracks, by_network(actor, noise))

@@ -26,7 +26,7 @@ from .features import WIDTHS
 from .learner import DivergedError, Learner, refuse_endless
 from .networks import GroupedEncoder, seeded
 from .plan import TEST, VALIDATION, Plan
-from .rollout import Reference, Track, by_network, reference, roll
+from .rollout import Played, Reference, above, in_one_call, lessons, play, reference
 from .weights import Networks
 
 LAST, BEST, RESULT, LOG = "last.npz", "best.npz", "result.json", "progress.jsonl"
@@ -92,7 +92,7 @@ class Trainer:
         """Raise an error with the iteration in which numbers were no longer finite."""
         try:
             yield
-        except (DivergedError, LinAlgError) as error:
+        except (DivergedError, LinAlgError, np.linalg.LinAlgError) as error:
             what = str(error)
             if not isinstance(error, DivergedError):
                 what = f"a covariance has no factors any more ({what.partition('.')[0]})"
@@ -107,34 +107,33 @@ class Trainer:
 
     def _iterate(self) -> Progress:
         plan, began = self.plan, stopwatch.now()
-        lessons = plan.lesson(self.iteration, self.rng)
-        tracks = [Track(one, reference(one), plan.design, self.rng, plan.training.variate) for one in lessons]
-        roll(tracks, by_network(self.learner.actor, self.noise))
+        instances, variate = plan.lesson(self.iteration, self.rng), plan.training.variate
+        episodes = lessons(self.learner.actor, instances, self.rng, self.noise, variate)
         if self.iteration == 0:
-            self._group(tracks)
+            self._group(episodes)
         for group in self.learner.optimiser.param_groups:
             group["lr"] = plan.training.learning_rate * (1.0 - self.iteration / plan.training.iterations)
         if self.iteration < plan.training.imitation:
-            self.learner.imitate(tracks, self.rng)
+            self.learner.imitate(episodes, self.rng)
         else:
-            self.learner.improve(tracks, self.rng)
+            self.learner.improve(episodes, self.rng)
         self._refuse_nan()
         self.iteration += 1
-        count = sum(len(track.steps) for track in tracks)
+        count = sum(map(len, episodes))
         self.steps += count
-        objective = float(np.mean([excess(track) for track in tracks]))
+        objective = float(np.mean([one.above for one in episodes]))
         speed = count / (stopwatch.now() - began)
         total = plan.training.iterations
         return Progress(self.iteration, total, self.steps, speed, objective, None, self.best)
 
-    def _group(self, tracks: Sequence[Track]) -> None:
+    def _group(self, episodes: Sequence[Played]) -> None:
         """Form the groups of jobs, where the design has them, of what was seen in the first episodes."""
         encoder = self.learner.actor.encoder
         if not isinstance(encoder, GroupedEncoder):
             return
         width = WIDTHS[self.plan.design.features][0]
         kmeans2 = stopwatch.library("scipy.cluster.vq").kmeans2
-        seen = np.concatenate([step.scene.jobs[:, :width] for track in tracks for step in track.steps])
+        seen = np.concatenate([one.jobs[:, :width] for one in episodes])
         centres, _ = kmeans2(seen.astype(np.float64), len(encoder.centres), minit="++", seed=self.rng)
         encoder.centres.copy_(torch.from_numpy(centres.astype(np.float32)))
 
@@ -156,9 +155,12 @@ class Trainer:
         if self._judged is None:
             judged = self.plan.judged(VALIDATION, self.plan.validation)
             self._judged = [(one, reference(one)) for one in judged]
-        taken = trial(self.learner.actor.networks(), self._judged)
-        costs = [(one.cost(own), known) for (one, known), own in zip(self._judged, taken, strict=True)]
-        found = float(np.mean([above(*each) for each in costs]))
+        networks, rng = self.learner.actor.networks(), np.random.default_rng(0)
+        if in_one_call(self.plan.design):
+            costs = [play(networks, *each, None).above for each in self._judged]
+        else:
+            costs = [above(one.cost(taken_by(networks, one, rng)), known) for one, known in self._judged]
+        found = float(np.mean(costs))
         refuse_endless({"the validation": found})
         return found
 
@@ -223,22 +225,6 @@ class Trainer:
 def arrays_of(module: torch.nn.Module) -> dict[str, np.ndarray]:
     """Return the weights of a module by name."""
     return {name: x.numpy(force=True) for name, x in module.state_dict().items()}
-
-
-def above(cost: float, known: Reference) -> float:
-    """Return by how many per cent a cost is above that of FIFO-Consolidate."""
-    return 100.0 * (cost / known.total - 1.0)
-
-
-def excess(track: Track) -> float:
-    """Return by how many per cent a simulation has cost more than FIFO-Consolidate."""
-    return above(track.cost, track.reference)
-
-
-def trial(networks: Networks, judged: Sequence[tuple[PlacementInstance, Reference]]) -> list[Schedule]:
-    """Play instances by the means of the actions and return the schedules."""
-    rng = np.random.default_rng(0)
-    return [taken_by(networks, one, rng) for one, _ in judged]
 
 
 def _refuse_other(plan: Plan, found: dict[str, Any], path: Path) -> None:
@@ -362,9 +348,9 @@ def _validated(trainer: Trainer, progress: Progress, folder: Path) -> Progress:
 
 def evaluate(plan: Plan, networks: Networks) -> dict[str, Any]:
     """Play the test instances of a plan; see :func:`train`."""
-    judged = [(one, reference(one)) for one in plan.judged(TEST, plan.test)]
-    rows = []
-    for (one, known), taken in zip(judged, trial(networks, judged), strict=True):
+    rows, rng = [], np.random.default_rng(0)
+    for one in plan.judged(TEST, plan.test):
+        known, taken = reference(one), taken_by(networks, one, rng)
         facts = {"digest": one.digest(), "machines": len(one.setting.capacity)}
         rows.append(facts | measured(one, taken) | {"reference": measured(one, known.schedule)})
     return {"plan": plan.to_dict(), "test": rows}

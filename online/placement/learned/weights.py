@@ -28,6 +28,9 @@ def variance_bias(variance: float) -> float:
     return math.log(variance / (1.0 - variance))
 
 
+SCALARS = ("log_lengthscale", "log_scale", "log_noise", "walk")
+"""The parameters of the process."""
+
 NOTHING = np.zeros((1, 0), dtype=np.float32)
 
 
@@ -184,9 +187,17 @@ class Networks:
         """The layers as kernels take them."""
         names = ("jobs", "machines", "gate", "look", "out")
         jobs, machines, gate, look, out = (self._layer(f"encoder.{name}") for name in names)
-        inner, centres = self._layer("placement.inner"), self.arrays.get("encoder.centres", NOTHING)
+        inner, centres = self._layer("placement.inner"), np.array(self.arrays.get("encoder.centres", NOTHING))
         order, affinity = (self._head(agent) for agent in ("ordering", "placement"))
         return Weights(*jobs, *machines, *gate, look[0], *out, *order, *inner, *affinity, centres)
+
+    @cached_property
+    def process(self) -> np.ndarray:
+        """Lengthscale, scale, noise and weight of walks of the process as kernels take them, or nothing."""
+        if self.design.placement != "process":
+            return NOTHING[0]
+        *logarithms, walk = (float(self.arrays[f"placement.{name}"]) for name in SCALARS)
+        return np.array([*np.exp(logarithms), 1.0 / (1.0 + math.exp(-walk))], dtype=np.float32)
 
     def _head(self, agent: str) -> tuple[np.ndarray, np.ndarray]:
         """Return the layers of mean and variance of an agent side by side."""
