@@ -26,7 +26,7 @@ LOCK_COMMAND := uv pip compile pyproject.toml --config-file .ci/lock.toml --univ
 # What only the documentation needs, beside what is in the other lock.
 LOCK_DOCS := $(LOCK_COMMAND) --extra docs --constraint requirements.lock
 
-.PHONY: .venv help setup training audit test test-all fuzz mutants coverage lint bench notebooks picture networks docs lock clean
+.PHONY: .venv help setup training audit test test-all gpu fuzz mutants coverage lint bench notebooks picture networks docs lock clean
 .DEFAULT_GOAL := help
 
 help:  ## list the targets
@@ -75,6 +75,9 @@ test: training  ## run the tests, without those of what is built and installed (
 
 test-all: training  ## run all tests, with all examples
 	CI=true $(TESTS)
+
+gpu: training  ## run the tests of training on a GPU, where there is one
+	$(ONE_THREAD) $(BIN)/python -m pytest -m gpu tests/online/test_placement_train.py
 
 # The campaigns go on where they were stopped, as long as the seed is the same: that of the day, or SEED=N.
 SEED := $(shell date +%Y%m%d)

@@ -99,6 +99,22 @@ def outcome(folder: Path) -> tuple[Any, ...]:
     return weights(folder / "best.npz"), weights(folder / "last.npz"), result, told
 
 
+@pytest.mark.gpu
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="there is no GPU")
+@pytest.mark.parametrize("name", ["da-mc", "das", "dl2", "rifling"])
+def test_a_gpu_learns_the_same_but_for_rounding(name: str, tmp_path: Path) -> None:
+    plan = Plan.of(data(design={"name": name}))
+    mine, theirs = (Trainer(plan, torch.device(where)) for where in ("cuda", "cpu"))
+    assert mine.iterate().steps == theirs.iterate().steps
+    for own, other in zip(mine.learner.actor.parameters(), theirs.learner.actor.parameters(), strict=True):
+        assert own.is_cuda
+        torch.testing.assert_close(own.cpu(), other, rtol=2e-2, atol=2e-3)
+    checkpoint.write(tmp_path / "last.npz", mine.state())
+    again = Trainer(plan, torch.device("cuda"))
+    again.restore(tmp_path / "last.npz")
+    assert again.iterate().steps == mine.iterate().steps
+
+
 # Plans
 
 

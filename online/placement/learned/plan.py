@@ -13,7 +13,7 @@ from typing import Any, Self
 import numpy as np
 
 from ....models.base import InputError, read_text, refuse_unknown
-from ....models.draw import choose, choose_some, real, whole, whole_interval
+from ....models.draw import choose, choose_some, real, truth, whole, whole_interval
 from ....models.placement.generate import CLUSTERS, generate
 from ....models.placement.instance import PlacementInstance
 from ....models.placement.trace import from_trace
@@ -62,8 +62,8 @@ class Training:
         decisions about jobs that run for days would drown all others. The literal reward has its own unit.
     epochs, minibatch
         Passes over the decisions of an iteration, and how many of them make a step.
-    learning_rate
-        Of Adam at first; it falls to 0 in equal steps.
+    learning_rate, anneal
+        Of Adam, and whether it falls to 0 in equal steps.
     discount, smoothing
         :math:`\gamma`, and the :math:`\lambda` of the advantage estimates.
     clip, entropy
@@ -81,6 +81,7 @@ class Training:
     epochs: int = 4
     minibatch: int = 512
     learning_rate: float = 0.01
+    anneal: bool = True
     discount: float = 0.5
     smoothing: float = 0.95
     clip: float = 0.2
@@ -98,6 +99,7 @@ class Training:
         ):
             whole(f"training.{name}", getattr(self, name), low, high)
         choose(self.variate, VARIATES, "training.variate")
+        truth("training.anneal", self.anneal)
         for part, least, most in (
             ("reward_limit", 1e-6, 1e9),
             ("learning_rate", 1e-9, 10.0),

@@ -112,7 +112,8 @@ class Trainer:
         if self.iteration == 0:
             self._group(episodes)
         for group in self.learner.optimiser.param_groups:
-            group["lr"] = plan.training.learning_rate * (1.0 - self.iteration / plan.training.iterations)
+            left = 1.0 - self.iteration / plan.training.iterations if plan.training.anneal else 1.0
+            group["lr"] = plan.training.learning_rate * left
         if self.iteration < plan.training.imitation:
             self.learner.imitate(episodes, self.rng)
         else:
