@@ -193,9 +193,9 @@ def test_a_process_without_a_covariance_is_told_and_no_decision_needs_one(
 # How networks begin
 
 
-@pytest.mark.parametrize("name", VARIANTS)
+@pytest.mark.parametrize("name", [*VARIANTS, "holds"])
 def test_first_weights_are_those_of_a_training_but_for_rounding(name: str) -> None:
-    design = replace(VARIANTS[name], hidden=32, heads=4)
+    design = replace(VARIANTS.get(name) or replace(DESIGNS["da-mc"], holds=True), hidden=32, heads=4)
     with seeded(3):
         state = Actor(design).state_dict()
     found = initial(design, 3)

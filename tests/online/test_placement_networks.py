@@ -15,10 +15,15 @@ from torch import Tensor
 from torch.distributions import Independent, MultivariateNormal
 from torch.distributions import Normal as Gaussian
 
+import clairvoyant as cv
 from clairvoyant.analysis.placement import formulas as kernels
 from clairvoyant.models.placement.instance import PlacementInstance
+from clairvoyant.models.placement.simulator import blank_state
+from clairvoyant.models.placement.state import USED, WAITED
 from clairvoyant.online.placement.learned import drawing, learner, mappo
+from clairvoyant.online.placement.learned.acting import taken_by
 from clairvoyant.online.placement.learned.design import DESIGNS, LITERAL, Design
+from clairvoyant.online.placement.learned.episode_kernels import run_by_rule
 from clairvoyant.online.placement.learned.features import ESTIMATE, PAIR_FEATURES, Eyes, Scene
 from clairvoyant.online.placement.learned.learner import Learner, Samples, collect, log_densities, values
 from clairvoyant.online.placement.learned.networks import (
@@ -37,7 +42,6 @@ from clairvoyant.online.placement.learned.rollout import (
     Played,
     Track,
     by_network,
-    in_one_call,
     lessons,
     play,
     reference,
@@ -430,7 +434,7 @@ def test_learning_sees_the_distributions_that_the_actions_were_drawn_from(
         lambda scenes, memories: drawing.act(student.actor, scenes, memories, generator),
     )
     samples = collect(done, CPU)
-    priorities, affinities = distributions(student, samples)
+    priorities, affinities, _ = distributions(student, samples)
     if priorities is not None:
         again = shifted(priorities, None)[samples.mask]
         torch.testing.assert_close(samples.priorities[samples.mask], again, rtol=1e-4, atol=1e-4)
@@ -440,9 +444,9 @@ def test_learning_sees_the_distributions_that_the_actions_were_drawn_from(
         assert samples.past.known.any()
 
 
-def distributions(student: Learner, samples: Samples) -> tuple[Normal | None, Normal | None]:
-    """Return those of priorities and affinities, as learning sees them."""
-    actor, priorities, affinities = student.actor, None, None
+def distributions(student: Learner, samples: Samples) -> tuple[Normal | None, ...]:
+    """Return those of priorities, of affinities, and of what lets jobs wait, as learning sees them."""
+    actor, priorities, affinities, holds = student.actor, None, None, None
     with torch.no_grad():
         encoded, machines = actor.encode(samples.jobs, samples.machines, samples.mask)
         if actor.ordering is not None:
@@ -450,42 +454,54 @@ def distributions(student: Learner, samples: Samples) -> tuple[Normal | None, No
         if actor.placement is not None:
             jobs, around = encoded[samples.owner, samples.place], machines[samples.owner]
             affinities = actor.affinities(jobs, around, samples.pairs, samples.past)[0]
-    return priorities, affinities
+            if actor.holding is not None:
+                holds = actor.holding(jobs, samples.about)
+    return priorities, affinities, holds
 
 
-IN_ONE_CALL = [name for name, one in VARIED.items() if in_one_call(one)]
+PATIENT = design("da-mc", features="capacity", prior="patient", holds=True)
+IN_ONE_CALL = {name: one for name, one in VARIED.items() if not one.in_steps} | {
+    "patient": PATIENT,
+    "holds": design("da-mc", holds=True),
+}
+
+
+def noisy(normal_: Normal, at: int, count: int, rng: np.random.Generator) -> Tensor:
+    """Return what the next numbers of a generator make of one of the distributions."""
+    noise = torch.from_numpy(rng.standard_normal(count).astype(np.float32))
+    if normal_.factor is not None:
+        return normal_.mean[at] + normal_.factor[at] @ noise
+    return normal_.mean[at, :count] + normal_.variance[at, :count].sqrt() * noise
 
 
 @pytest.mark.parametrize("name", IN_ONE_CALL)
 def test_episodes_in_one_call_draw_from_these_distributions(name: str) -> None:
-    student, one = taught(VARIED[name]), busy(0)
+    student, one = taught(IN_ONE_CALL[name]), busy(0)
     done = play(student.actor.networks(), one, reference(one), np.random.default_rng(7), "ahead")
     samples, rng = collect([done], CPU), np.random.default_rng(7)
-    priorities, affinities = distributions(student, samples)
+    priorities, affinities, holds = distributions(student, samples)
     first, machines = 0, samples.machines.shape[1]
     for d in range(len(done)):
-        mine = done.rows[d + 1] - done.rows[d]
+        mine = int(done.rows[d + 1] - done.rows[d])
         if priorities is not None:
-            noise = torch.from_numpy(rng.standard_normal(mine).astype(np.float32))
-            drawn = priorities.mean[d, :mine] + priorities.variance[d, :mine].sqrt() * noise
-            torch.testing.assert_close(samples.priorities[d, :mine], drawn, rtol=1e-4, atol=1e-4)
-        for s in range(first, done.begun[d + 1]):
+            again = noisy(priorities, d, mine, rng)
+            torch.testing.assert_close(samples.priorities[d, :mine], again, rtol=1e-4, atol=1e-4)
+        for s in range(first, int(done.begun[d + 1])):
             if affinities is not None:
-                noise = torch.from_numpy(rng.standard_normal(machines).astype(np.float32))
-                given_ = None if affinities.factor is None else affinities.factor[s : s + 1]
-                normal_ = Normal(affinities.mean[s : s + 1], affinities.variance[s : s + 1], given_)
-                drawn = normal_.mean + (
-                    normal_.variance.sqrt() * noise if given_ is None else given_[0] @ noise
-                )
-                torch.testing.assert_close(samples.affinities[s], drawn[0], rtol=1e-3, atol=1e-3)
-        first = done.begun[d + 1]
+                again = noisy(affinities, s, machines, rng)
+                torch.testing.assert_close(samples.affinities[s], again, rtol=1e-3, atol=1e-3)
+            if holds is not None:
+                again = noisy(holds, s, 1, rng)[0]
+                torch.testing.assert_close(samples.hold[s], again, rtol=1e-4, atol=1e-4)
+        first = int(done.begun[d + 1])
     assert samples.past is None or samples.past.known.all(1).any()
+    assert holds is None or {True, False} == set((samples.hold[samples.free_to_hold] > 0.0).tolist())
 
 
 @pytest.mark.parametrize("variate", ["ahead", "accrued", "none"])
-@pytest.mark.parametrize("name", [*IN_ONE_CALL, "estimates"])
+@pytest.mark.parametrize("name", [*(name for name in IN_ONE_CALL if name in VARIED), "estimates"])
 def test_episodes_in_one_call_are_those_of_single_decisions(name: str, variate: str) -> None:
-    one = VARIED.get(name) or Design(placement="gaussian", features="estimates", prior="estimates", hidden=8)
+    one = VARIED.get(name) or design("da-mc", features="estimates", prior="estimates")
     student, made = taught(one), busy(1)
     mine = play(student.actor.networks(), made, reference(made), None, variate)
     track = Track(made, reference(made), one, np.random.default_rng(0), variate)
@@ -541,9 +557,9 @@ def unused(one: Design) -> set[str]:
     return found
 
 
-@pytest.mark.parametrize("name", [*VARIED, "literal-mean", "literal-critic"])
+@pytest.mark.parametrize("name", [*VARIED, "holds", "patient", "literal-mean", "literal-critic"])
 def test_every_parameter_is_learned(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    one = VARIED.get(name) or design(literal=[name.removeprefix("literal-")])
+    one = VARIED.get(name) or IN_ONE_CALL.get(name) or design(literal=[name.removeprefix("literal-")])
     student = taught(one)
     done = played(student)
     monkeypatch.setattr(learner, "collect", lambda *given_: widened(collect(*given_)))
@@ -558,6 +574,7 @@ def test_every_parameter_is_learned(name: str, monkeypatch: pytest.MonkeyPatch) 
 LEARNED = {
     **{name: design(name, hidden=4, history=2) for name in ("das", "da-mc", "dl2", "rifling")},
     "literal": design(hidden=4, history=2, literal=["density", "ratio", "critic", "walk"]),
+    "patient": design("da-mc", hidden=4, features="capacity", prior="patient", holds=True),
 }
 
 
@@ -597,6 +614,28 @@ def test_steps_follow_the_derivative_of_the_losses(name: str) -> None:
             slope = (ends[0] - ends[1]) / (2.0 * step)
             assert weights.grad is not None
             assert slope == pytest.approx(longer * float((weights.grad * way).sum()), rel=1e-4, abs=1e-6)
+
+
+@settings(max_examples=60, deadline=None)
+@given(instances(min_jobs=1))
+def test_without_keys_the_rule_is_drf_patient(one: PlacementInstance) -> None:
+    table, eta, none = one.table, one.setting.slowdown.contention, np.empty(0, dtype=np.int64)
+    state = blank_state(table)
+    run_by_rule(table, state, eta, one.setting.window, none, np.zeros(2, dtype=np.int64))
+    taken = one.weighted(state.clock[WAITED], state.clock[USED])
+    assert taken == cv.play("drf-patient", one).total
+
+
+@settings(max_examples=40, deadline=None)
+@given(instances(min_jobs=1), SEEDS)
+def test_who_waits_in_play_is_who_waits_in_training(one: PlacementInstance, seed: int) -> None:
+    networks = taught(PATIENT, seed).actor.networks()
+    mine = play(networks, one, reference(one), None, "ahead")
+    assert mine.cost == pytest.approx(one.cost(taken_by(networks, one)), rel=1e-12)
+    drawn = play(networks, one, reference(one), np.random.default_rng(seed), "ahead")
+    patient = cv.play("drf-patient", one).total
+    scale = reference(one).total / len(one.jobs)
+    assert drawn.reward.sum() * scale == pytest.approx(patient - drawn.cost, rel=1e-9, abs=1e-9 * patient)
 
 
 def test_literal_critic_sees_priorities_and_affinities() -> None:

@@ -105,10 +105,14 @@ def outcome(folder: Path) -> tuple[Any, ...]:
 def test_a_gpu_learns_the_same_but_for_rounding(name: str, tmp_path: Path) -> None:
     plan = Plan.of(data(design={"name": name}))
     mine, theirs = (Trainer(plan, torch.device(where)) for where in ("cuda", "cpu"))
+    first = torch.cat([one.flatten() for one in theirs.learner.actor.parameters()]).clone()
     assert mine.iterate().steps == theirs.iterate().steps
-    for own, other in zip(mine.learner.actor.parameters(), theirs.learner.actor.parameters(), strict=True):
-        assert own.is_cuda
-        torch.testing.assert_close(own.cpu(), other, rtol=2e-2, atol=2e-3)
+    assert all(one.is_cuda for one in mine.learner.actor.parameters())
+    own, other = (
+        torch.cat([one.detach().cpu().flatten() for one in each.learner.actor.parameters()]) - first
+        for each in (mine, theirs)
+    )
+    assert (own - other).norm() < 0.1 * other.norm()
     checkpoint.write(tmp_path / "last.npz", mine.state())
     again = Trainer(plan, torch.device("cuda"))
     again.restore(tmp_path / "last.npz")

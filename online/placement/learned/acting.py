@@ -53,6 +53,9 @@ class Player:
         # What the process remembers: encoded jobs and machines of the last placed jobs, or, read literally,
         # of the last decisions, then all jobs of each.
         self._past: deque[tuple[np.ndarray, np.ndarray]] = deque(maxlen=networks.design.history)
+        # When each job began, and for how long the jobs that have ended ran together, and their number.
+        self._began: dict[int, int] = {}
+        self._ended = np.zeros(2, dtype=np.int64)
 
     def decide(self, seen: Observation) -> Decision:
         """Return the decision now."""
@@ -69,12 +72,24 @@ class Player:
             capacity,
             self._eyes.known,
             (*all_, estimate, one.waiting, one.free, one.running),
+            self._times(one),
         )
         made = Decision(*decision)
+        self._began.update(dict.fromkeys(made.rows[:, 0].tolist(), one.time))
         if networks.design.placement == "process":
             jobs = (encoded,) if self._rows else encoded[made.started]
             self._past.extend((job, around) for job in jobs)
         return made
+
+    def _times(self, seen: Observation) -> np.ndarray:
+        """Return for how long all running jobs have run together and their number; the same of the ended."""
+        for job, start, finish in seen.ended.tolist():
+            self._ended += (finish - start, 1)
+            self._began.pop(job, None)
+        elapsed = [
+            seen.time - self._began.get(job, seen.time) for job in np.unique(seen.running[:, 0]).tolist()
+        ]
+        return np.array([[sum(elapsed), len(elapsed)], self._ended])
 
     def scores(self, seen: Observation) -> Scores:
         """Return the agents' view of all waiting jobs, those that do not fit included; decides nothing."""

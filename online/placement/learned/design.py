@@ -72,10 +72,13 @@ class Readings:
         return bool(getattr(self, name) == LITERAL)
 
 
+IN_STEPS = ("representation", "matern", "walk", "process", "history", "reward", "window")
+"""The readings that no compiled episode follows to the letter."""
+
 ORDERINGS = ("attention", "perceptron", "fifo")
 PLACEMENTS = ("process", "gaussian", "grouped", "first-fit", "consolidate")
 FEATURES = ("paper", "capacity", "estimates")
-PRIORS = ("none", "consolidate", "estimates")
+PRIORS = ("none", "consolidate", "estimates", "patient")
 
 
 @dataclass(frozen=True)
@@ -97,7 +100,10 @@ class Design:
         The features, see :mod:`.features`: "paper", "capacity", or "estimates", each with what comes before.
     prior
         The prior mean: "none"; "consolidate": the order of submission, and the machines as
-        FIFO-Consolidate ranks them; or "estimates": the same machines, the shortest estimate first.
+        FIFO-Consolidate ranks them; "estimates": the same machines, the shortest estimate first; or
+        "patient": the same machines, the fewest GPUs first, and jobs wait as under DRF-Patient.
+    holds
+        Whether a third agent lets jobs wait that fit; with the placement "gaussian" and sound readings alone.
     hidden
         e.
     heads
@@ -118,6 +124,7 @@ class Design:
     message: bool = True
     features: str = "paper"
     prior: str = "none"
+    holds: bool = False
     hidden: int = 32
     heads: int = 4
     history: int = 8
@@ -129,6 +136,7 @@ class Design:
         choose(self.features, FEATURES, "design.features")
         choose(self.prior, PRIORS, "design.prior")
         truth("design.message", self.message)
+        truth("design.holds", self.holds)
         whole("design.hidden", self.hidden, 1, 4096)
         whole("design.heads", self.heads, 1, self.hidden)
         whole("design.history", self.history, 1, 1000)
@@ -138,6 +146,12 @@ class Design:
             raise InputError('design.placement: "grouped" needs ordering = "fifo"')
         if self.prior == "estimates" and self.features != "estimates":
             raise InputError('design.prior: "estimates" needs features = "estimates"')
+        if self.prior == "patient" and not self.holds:
+            raise InputError('design.prior: "patient" needs holds = true')
+        if self.holds and self.placement != "gaussian":
+            raise InputError('design.holds: needs placement = "gaussian"')
+        if self.holds and self.in_steps:
+            raise InputError(f"design.holds: not with literal {', '.join(self.in_steps)}")
         if not self.learns_order and not self.learns_places:
             raise InputError("design: neither ordering nor placement is learned")
 
@@ -155,6 +169,11 @@ class Design:
     def sees_estimates(self) -> bool:
         """Whether the networks see estimates of the durations."""
         return self.features == "estimates"
+
+    @property
+    def in_steps(self) -> tuple[str, ...]:
+        """The literal readings because of which episodes of training are played decision by decision."""
+        return tuple(name for name in IN_STEPS if self.readings.literal(name))
 
     @property
     def draws_jobs(self) -> bool:

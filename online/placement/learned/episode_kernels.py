@@ -12,6 +12,7 @@ import numpy as np
 from ....models.compiled import njit
 from ....models.placement.kernels import (
     CONSOLIDATE,
+    DONE,
     FIRST_FIT,
     NOW,
     PENDING,
@@ -29,11 +30,16 @@ from ....models.placement.kernels import (
     start_rows,
     waiting,
 )
+from ..kernels import FEWEST_FREE, LEAST_CONTENTION, dominant_shares, start_packed
 from .kernels import (
     ONE,
+    PATIENCE,
     affinities_of,
     encode,
+    give_back,
+    hold_of,
     loads,
+    look_at_hold,
     look_at_jobs,
     look_at_machines,
     look_at_pairs_of,
@@ -41,12 +47,16 @@ from .kernels import (
 )
 from .process import JITTER, TERMS
 
+QUIET = 0.5  # of DRF-Patient
 CLOCK = 5
 """Numbers of :attr:`Kept.clock`."""
 
 
 class Kept(NamedTuple):
-    """What an episode leaves to learn from: D decisions about J rows of waiting jobs, which start S jobs."""
+    """What an episode leaves to learn from: D decisions about J rows of waiting jobs, which start S jobs.
+
+    With an agent that lets jobs wait, S counts all that might have started.
+    """
 
     # rows, begun: where the waiting and the started jobs of each decision begin, shape (D + 1,).
     rows: np.ndarray
@@ -62,15 +72,20 @@ class Kept(NamedTuple):
     place: np.ndarray  # of each started job in the window, in the order of placement, shape (S,)
     pairs: np.ndarray  # shape (S, M, 5)
     affinities: np.ndarray  # shape (S, M)
+    # about, hold, free_to_hold: of jobs that might wait, shapes (S, 6), (S,) and (S,), or nothing.
+    about: np.ndarray
+    hold: np.ndarray
+    free_to_hold: np.ndarray
     # points, residual: of the process, shapes (S, M, d) and (S, M); d = 0 without it.
     points: np.ndarray
     residual: np.ndarray
 
 
-def kept_of(jobs: int, machines: int, window: int, width: int) -> Kept:
+def kept_of(jobs: int, machines: int, window: int, width: int, holds: bool) -> Kept:
     """Return room for an episode; an arrival or an end of a job leads to one decision at most."""
     most = 2 * jobs
     rows = most * min(window, jobs)
+    tried = rows if holds else jobs
 
     def floats(*shape: int) -> np.ndarray:
         return np.empty(shape, dtype=np.float32)
@@ -84,32 +99,76 @@ def kept_of(jobs: int, machines: int, window: int, width: int) -> Kept:
         np.empty(rows, dtype=np.bool_),
         floats(rows),
         floats(most, machines, 6),
-        np.empty(jobs, dtype=np.int64),
-        floats(jobs, machines, 5),
-        floats(jobs, machines),
+        np.empty(tried, dtype=np.int64),
+        floats(tried, machines, 5),
+        floats(tried, machines),
+        floats(tried if holds else 0, 6),
+        floats(tried if holds else 0),
+        np.empty(tried if holds else 0, dtype=np.bool_),
         floats(jobs, machines, width),
         floats(jobs, machines),
     )
 
 
 @njit(cache=True)
-def taken_over(table, state, scratch, contention, window, keys, rows, ends):  # type: ignore[no-untyped-def]
-    """Write what waits and is used in the end if a rule takes over after these sorted rows start now.
+def _tally(state, ended):  # type: ignore[no-untyped-def]
+    """Bring up to date for how long the jobs that have ended ran, and their number, shape (2,)."""
+    for i in range(ended[1], state.clock[DONE]):
+        job = state.ended[i]
+        ended[0] += state.finish[job] - state.start[job]
+        ended[1] += 1
 
-    The rule tries jobs by ascending key, on the fewest machines. ``ends`` stays if it would start the same.
-    ``scratch`` is overwritten.
+
+@njit(cache=True)
+def rule_rows(table, state, window, keys, ended):  # type: ignore[no-untyped-def]
+    """Return the rows that a rule starts now.
+
+    It tries jobs by ascending key, on the fewest machines; without keys it is DRF-Patient, which needs
+    ``ended`` of :func:`_tally`.
     """
     jobs = waiting(state)[:window].copy()
-    order = np.argsort(keys[jobs], kind="mergesort")
     need, instances = table.need[jobs], table.instances[jobs]
-    same = start_by_rule(table.capacity, state.free, jobs, instances, need, order, CONSOLIDATE, False)
+    if keys.size > 0:
+        order = np.argsort(keys[jobs], kind="mergesort")
+        return start_by_rule(table.capacity, state.free, jobs, instances, need, order, CONSOLIDATE, False)
+    total, asked = np.zeros(3, dtype=np.int64), np.zeros(3, dtype=np.int64)
+    for r in range(3):
+        total[r] = table.capacity[:, r].sum()
+        asked[r] = total[r] - state.free[:, r].sum() + (instances * need[:, r]).sum()
+    order = np.argsort(dominant_shares(total, instances, need), kind="mergesort")
+    due = (state.clock[NOW] - table.submit[jobs]) * float(ended[1]) >= PATIENCE * ended[0]
+    rule = LEAST_CONTENTION if (asked <= QUIET * total).all() else FEWEST_FREE
+    columns = instances, need, table.intensity[jobs] * need[:, 0]
+    none, most = np.zeros((0, 3), dtype=np.int64), np.zeros(0, dtype=np.int64)
+    fixed = table.capacity, state.free, state.load
+    return start_packed(*fixed, jobs, columns, due, order, rule, none, most, False)
+
+
+@njit(cache=True)
+def run_by_rule(table, state, contention, window, keys, ended):  # type: ignore[no-untyped-def]
+    """Simulate to the end by :func:`rule_rows`."""
+    if keys.size > 0:
+        run_by_keys(table, state, contention, window, keys, CONSOLIDATE, False)
+        return
+    while advance(table, state, contention, window):
+        _tally(state, ended)
+        start_rows(table, state, contention, rule_rows(table, state, window, keys, ended))
+
+
+@njit(cache=True)
+def taken_over(table, state, scratch, contention, window, keys, ended, rows, ends):  # type: ignore[no-untyped-def]
+    """Write what waits and is used in the end if a rule takes over after these sorted rows start now.
+
+    ``ends`` stays if the rule would start the same. ``scratch`` is overwritten.
+    """
+    same = rule_rows(table, state, window, keys, ended)
     if same.shape[0] == rows.shape[0]:
         turn = np.argsort(same[:, 0] * state.free.shape[0] + same[:, 1])
         if (same[turn] == rows).all():
             return
     copy_state(state, scratch)
     start_rows(table, scratch, contention, rows)
-    run_by_keys(table, scratch, contention, window, keys, CONSOLIDATE, False)
+    run_by_rule(table, scratch, contention, window, keys, ended.copy())
     ends[0], ends[1] = scratch.clock[WAITED], scratch.clock[USED]
 
 
@@ -179,17 +238,18 @@ def _normal(generator, draws, size):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True)
-def _decide(networks, rules, capacity, scene, waits, generator, kept, row, s):  # type: ignore[no-untyped-def]
+def _decide(networks, rules, capacity, scene, waits, times, generator, kept, row, s):  # type: ignore[no-untyped-def]
     """Return the sorted rows that start, and how many jobs have started then; write what is kept of them.
 
     ``networks`` and ``rules`` are as in :func:`episode`, ``scene`` are the features of jobs and machines,
-    which jobs fit, the load of the machines, and what is free, ``waits`` jobs, instances, needs and
-    intensities, ``row`` is where the waiting jobs are kept, and ``s`` how many jobs have started before.
+    which jobs fit, the load of the machines, and what is free, ``waits`` jobs, instances, needs, intensities
+    and for how long they have waited, ``times`` are elapsed and ended as in :func:`.kernels.look_at_hold`,
+    ``row`` is where the waiting jobs are kept, and ``s`` how many jobs have started before.
     """
     shape, weights, process, positions = networks
     _, _, history, draws, _ = rules
     jobs, machines, fit, load, free = scene
-    names, instances, need, intensity = waits
+    names, instances, need, intensity, waited = waits
     w, m = instances.size, free.shape[0]
     encoded, around = encode(shape, weights, jobs, machines, positions)
     both = priorities_of(shape, weights, encoded, jobs)
@@ -226,9 +286,21 @@ def _decide(networks, rules, capacity, scene, waits, generator, kept, row, s):  
         else:
             rule = CONSOLIDATE if shape.consolidates else FIRST_FIT
             ranked = machine_order(rule, left, free, need[p], instances[p])
-        at = fill(left, need[p], instances[p], ranked, names[p], rows, at)
+        end = fill(left, need[p], instances[p], ranked, names[p], rows, at)
         kept.place[s] = p
         s += 1
+        if shape.holds:
+            own, about = rows[at:end], kept.about[s - 1]
+            give_back(left, need[p], own)
+            fixed = capacity, left, need[p], instances[p], own, kept.pairs[s - 1]
+            about[:] = look_at_hold(*fixed, waited[p], times[0], times[1])
+            both_ = hold_of(shape, weights, encoded[p], about)
+            kept.hold[s - 1] = both_[0] + np.sqrt(both_[1]) * _normal(generator, draws, 1)[0]
+            kept.free_to_hold[s - 1] = at > 0 or times[0, 1] > 0
+            if kept.free_to_hold[s - 1] and kept.hold[s - 1] > 0.0:
+                continue
+            fill(left, need[p], instances[p], ranked, names[p], rows, at)
+        at = end
     return rows[:at][np.argsort(rows[:at, 0] * m + rows[:at, 1])], s
 
 
@@ -243,10 +315,10 @@ def episode(networks, rules, table, state, scratch, keys, estimate, generator, k
     """
     contention, window, _, _, looks_ahead = rules
     clock, d, row, s = state.clock, 0, 0, 0
-    ends = np.zeros(2, dtype=np.int64)
+    ends, times = np.zeros(2, dtype=np.int64), np.zeros((2, 2), dtype=np.int64)
     if looks_ahead:
         copy_state(state, scratch)
-        run_by_keys(table, scratch, contention, window, keys, CONSOLIDATE, False)
+        run_by_rule(table, scratch, contention, window, keys, times[1].copy())
         ends[0], ends[1] = scratch.clock[WAITED], scratch.clock[USED]
     kept.final[0] = ends
     while advance(table, state, contention, window):
@@ -261,10 +333,14 @@ def episode(networks, rules, table, state, scratch, keys, estimate, generator, k
         kept.jobs[row : row + names.size], kept.fits[row : row + names.size] = jobs, fit
         kept.machines[d] = machines
         scene = jobs, machines, fit, load, state.free
-        waits = names, instances, need, intensity
-        rows, s = _decide(networks, rules, table.capacity, scene, waits, generator, kept, row, s)
+        waits = names, instances, need, intensity, clock[NOW] - table.submit[names]
+        _tally(state, times[1])
+        times[0, 0], times[0, 1] = 0, clock[RUNNING]
+        for job in state.running[: clock[RUNNING]]:
+            times[0, 0] += clock[NOW] - state.start[job]
+        rows, s = _decide(networks, rules, table.capacity, scene, waits, times, generator, kept, row, s)
         if looks_ahead:
-            taken_over(table, state, scratch, contention, window, keys, rows, ends)
+            taken_over(table, state, scratch, contention, window, keys, times[1], rows, ends)
         start_rows(table, state, contention, rows)
         d += 1
         row += names.size

@@ -38,8 +38,15 @@ MACHINE_FEATURES = ("free GPUs", "free cores", "free memory", "utilisation", "in
 PAIR_FEATURES = ("room", "holds it whole", "GPUs left free", "contention", "rank")
 """Features of a job on a machine; none in the paper. The rank is that of FIFO-Consolidate, 1 the first."""
 
-ESTIMATE = JOB_FEATURES.index("estimate")
+HOLD_FEATURES = ("spread", "contention", "waited", "elapsed", "free GPUs", "patient")
+"""Features of a job that might start now, where its affinities put it. Machines it would span by those it
+must, logarithmic; the worst contention; how long it has waited, and the running jobs have run on average, by
+the mean time of the jobs that have ended, logarithmic; the share of free GPUs; 1 if DRF-Patient would let it
+wait, else -1."""
+
+ESTIMATE, GPUS = (JOB_FEATURES.index(name) for name in ("estimate", "all GPUs"))
 RANK = PAIR_FEATURES.index("rank")
+PATIENT = HOLD_FEATURES.index("patient")
 
 WIDTHS = {
     "paper": (5, 4, 0),

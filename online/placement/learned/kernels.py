@@ -19,8 +19,11 @@ from ....models.placement.kernels import (
     machine_order,
     room,
 )
+from ..kernels import fewest
 
-ESTIMATE, RANK = 12, 4  # places in features.JOB_FEATURES and PAIR_FEATURES
+GPUS, ESTIMATE, RANK, CONTENTION = 5, 12, 4, 3  # places in features.JOB_FEATURES and PAIR_FEATURES
+PATIENT = 5  # and in HOLD_FEATURES
+PATIENCE = 2.0  # of DRF-Patient
 ONE = np.float32(1.0)
 TINY = np.float32(1e-6)
 
@@ -239,10 +242,10 @@ def priorities_of(shape, weights, encoded, jobs):  # type: ignore[no-untyped-def
         result[p] = weights.order_bias
         _add(encoded[p], weights.order, 0, result[p])
         place = p
-        if shape.prior == 2:
-            place = 0
+        if shape.prior > 1:
+            place, key = 0, ESTIMATE if shape.prior == 2 else GPUS
             for q in range(n):
-                place += jobs[q, ESTIMATE] < jobs[p, ESTIMATE]
+                place += jobs[q, key] < jobs[p, key]
         result[p, 0] = np.tanh(result[p, 0])
         if shape.prior > 0:
             result[p, 0] -= np.float32(place) / np.float32(n)
@@ -276,14 +279,58 @@ def affinities_of(shape, weights, job, around, pairs):  # type: ignore[no-untype
 
 
 @njit(cache=True)
-def decide(shape, weights, positions, capacity, known, seen):  # type: ignore[no-untyped-def]
+def look_at_hold(capacity, free, need, instances, rows, pairs, waited, elapsed, ended):  # type: ignore[no-untyped-def]
+    """Return the features of a job that might start on rows (job, machine, count), shape (6,).
+
+    ``elapsed`` are for how long all running jobs have run together, and their number, ``ended`` the same of
+    the jobs that have ended; ``free`` is what is free without the job, ``pairs`` are its features by machine.
+    """
+    least = fewest(capacity, need, instances)
+    mean = ended[0] / ended[1] if ended[1] > 0 else THOUSAND
+    result = np.zeros(6, dtype=np.float32)
+    result[0] = np.log2(rows.shape[0] / least) / 2.0
+    for k in rows[:, 1]:
+        result[1] = max(result[1], pairs[k, CONTENTION])
+    result[2] = np.log1p(waited / max(mean, 1.0)) / 2.0
+    result[3] = np.log1p(elapsed[0] / max(elapsed[1], 1) / max(mean, 1.0)) / 2.0
+    result[4] = free[:, 0].sum() / max(capacity[:, 0].sum(), 1)
+    late = waited * float(ended[1]) >= PATIENCE * ended[0]
+    result[PATIENT] = 1.0 if rows.shape[0] > least and not late else -1.0
+    return result
+
+
+@njit(cache=True)
+def hold_of(shape, weights, job, seen):  # type: ignore[no-untyped-def]
+    """Return mean and variance of what lets an encoded job wait if it is above 0, by its features."""
+    hidden = weights.holding_bias.copy()
+    _add(job, weights.holding, 0, hidden)
+    _add(seen, weights.holding, job.size, hidden)
+    result = weights.hold_bias.copy()
+    _add(np.maximum(hidden, np.float32(0.0)), weights.hold, 0, result)
+    if shape.prior == 3:
+        result[0] += seen[PATIENT]
+    result[1] = _sigmoid(result[1]) + TINY
+    return result
+
+
+@njit(cache=True)
+def give_back(free, need, rows):  # type: ignore[no-untyped-def]
+    """Undo that a job takes rows (job, machine, count)."""
+    for i in range(rows.shape[0]):
+        for r in range(need.size):
+            free[rows[i, 1], r] += rows[i, 2] * need[r]
+
+
+@njit(cache=True)
+def decide(shape, weights, positions, capacity, known, seen, past):  # type: ignore[no-untyped-def]
     """Return the decision by the means of the actions.
 
     ``known`` are GPUs and intensity of the jobs by their number, and ``seen`` the observation: time, jobs,
     submissions, instances, needs, intensities, estimates (empty if there are none), how many jobs wait, what
-    is free and what runs. Returns the rows (job, machine, count), the priorities (w,), the places of the jobs
-    that start and their affinities, (s,) and (s, M), and the encoded jobs and machines. Jobs are tried by
-    falling priority, each on machines of falling affinity; only of a job that still fits they are needed.
+    is free and what runs; ``past`` are elapsed and ended as in :func:`look_at_hold`, shape (2, 2). Returns
+    the rows (job, machine, count), the priorities (w,), the places of the jobs that start and their
+    affinities, (s,) and (s, M), and the encoded jobs and machines. Jobs are tried by falling priority, each
+    on machines of falling affinity; only of a job that still fits they are needed.
     """
     now, names, submit, instances, need, intensity, estimate, waiting, free, running = seen
     w, m = instances.size, free.shape[0]
@@ -301,14 +348,22 @@ def decide(shape, weights, positions, capacity, known, seen):  # type: ignore[no
         if not fit[p] or not fits(left, need[p], instances[p]):
             continue
         if shape.places:
-            if shape.pairs > 0 or shape.prior > 0:
+            if shape.pairs > 0 or shape.prior > 0 or shape.holds:
                 look_at_pairs_of(capacity, free, instances[p], need[p], intensity[p], load, pairs)
             affinities[count] = affinities_of(shape, weights, encoded[p], around, pairs)[:, 0]
             ranked = np.argsort(-affinities[count], kind="mergesort")
         else:
             rule = CONSOLIDATE if shape.consolidates else FIRST_FIT
             ranked = machine_order(rule, left, free, need[p], instances[p])
-        at = fill(left, need[p], instances[p], ranked, names[p], rows, at)
+        end = fill(left, need[p], instances[p], ranked, names[p], rows, at)
+        if shape.holds and (at > 0 or running.shape[0] > 0):
+            own, waited = rows[at:end], now - submit[p]
+            give_back(left, need[p], own)
+            about = look_at_hold(capacity, left, need[p], instances[p], own, pairs, waited, past[0], past[1])
+            if hold_of(shape, weights, encoded[p], about)[0] > 0.0:
+                continue
+            fill(left, need[p], instances[p], ranked, names[p], rows, at)
+        at = end
         started[count] = p
         count += 1
     shown = affinities[:count] if shape.places else affinities[:count, :0]

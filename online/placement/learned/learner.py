@@ -43,6 +43,10 @@ class Samples(NamedTuple):
     # pairs, affinities: of each started job, shapes (S, M, p) and (S, M).
     pairs: Tensor
     affinities: Tensor
+    # about, hold, free_to_hold: of jobs that may wait, see :class:`.rollout.Played`.
+    about: Tensor
+    hold: Tensor
+    free_to_hold: Tensor
     past: Past | None  # the memory of the process then, or None
 
     @property
@@ -69,9 +73,22 @@ def collect(episodes: Sequence[Played], device: torch.device) -> Samples:
     pasts = [one.past for one in episodes if one.past is not None]
     memory = [torch.from_numpy(np.concatenate(parts)).to(device) for parts in zip(*pasts, strict=True)]
     owner = torch.from_numpy(np.repeat(np.arange(len(begun)), begun)).to(device)
-    seen = padded("jobs"), joined("machines"), torch.from_numpy(mask).to(device), padded("fits")
-    started = owner, joined("place"), joined("pairs"), joined("affinities")
-    return Samples(*seen, joined("whole"), padded("priorities"), *started, Past(*memory) if memory else None)
+    return Samples(
+        padded("jobs"),
+        joined("machines"),
+        torch.from_numpy(mask).to(device),
+        padded("fits"),
+        joined("whole"),
+        padded("priorities"),
+        owner,
+        joined("place"),
+        joined("pairs"),
+        joined("affinities"),
+        joined("about"),
+        joined("hold"),
+        joined("free_to_hold"),
+        Past(*memory) if memory else None,
+    )
 
 
 def pick(samples: Samples, chosen: Tensor) -> Samples:
@@ -79,6 +96,7 @@ def pick(samples: Samples, chosen: Tensor) -> Samples:
     place_of = torch.full((samples.count,), -1, dtype=torch.long, device=chosen.device)
     place_of[chosen] = torch.arange(len(chosen), device=chosen.device)
     mine = (place_of[samples.owner] >= 0).nonzero()[:, 0]
+    free = mine if len(samples.hold) else mine[:0]
     mask = samples.mask[chosen]
     n = int(mask.sum(1).max())
     return Samples(
@@ -92,6 +110,9 @@ def pick(samples: Samples, chosen: Tensor) -> Samples:
         samples.place[mine],
         samples.pairs[mine],
         samples.affinities[mine],
+        samples.about[free],
+        samples.hold[free],
+        samples.free_to_hold[free],
         None if samples.past is None else Past(*(part[mine] for part in samples.past)),
     )
 
@@ -99,7 +120,7 @@ def pick(samples: Samples, chosen: Tensor) -> Samples:
 ALIKE = (2, 4, 8, 16, 32)
 """Decisions about up to so many jobs are padded together."""
 
-FEW = 64
+FEW = 256
 """Fewer decisions than this are not parted: calls cost more than padding."""
 
 
@@ -132,6 +153,11 @@ def log_densities(actor: Actor, samples: Samples) -> tuple[Tensor, Tensor]:
         blank = encoded.new_zeros(samples.count)
         room = (samples.pairs[..., 0] > 0.0).to(encoded.dtype)
         each = density(normal, samples.affinities, room), mappo.entropy(normal, room)
+        found.append(tuple(blank.index_add(0, samples.owner, part) for part in each))
+    if actor.holding is not None:
+        normal = actor.holding(encoded[samples.owner, samples.place], samples.about)
+        free, blank = samples.free_to_hold[:, None].to(encoded.dtype), encoded.new_zeros(samples.count)
+        each = density(normal, samples.hold[:, None], free), mappo.entropy(normal, free)
         found.append(tuple(blank.index_add(0, samples.owner, part) for part in each))
     return torch.stack([d for d, _ in found], 1), torch.stack([e for _, e in found], 1)
 

@@ -19,7 +19,7 @@ from torch.nn import functional
 
 from . import weights
 from .design import Design
-from .features import ESTIMATE, RANK, WIDTHS
+from .features import ESTIMATE, GPUS, HOLD_FEATURES, PATIENT, RANK, WIDTHS
 from .gaussian import matern, posterior, projected, walk_features
 from .process import JITTER
 from .weights import FIRST_VARIANCE, GROUPS, SILENT, Networks, variance_bias
@@ -118,8 +118,9 @@ class OrderingHead(nn.Module):
         mean = torch.tanh(self.mean(encoded)[..., 0])
         if self.prior != "none":
             place = torch.arange(mean.shape[1], dtype=mean.dtype, device=mean.device)
-            if self.prior == "estimates":
-                shorter = jobs[:, None, :, ESTIMATE] < jobs[:, :, None, ESTIMATE]
+            if self.prior != "consolidate":
+                key = ESTIMATE if self.prior == "estimates" else GPUS
+                shorter = jobs[:, None, :, key] < jobs[:, :, None, key]
                 place = (shorter & mask[:, None]).sum(-1)
             mean = mean - place / mask.sum(1, keepdim=True).clamp_min(1)
         return Normal(mean, torch.sigmoid(self.variance(encoded)[..., 0]) + TINY)
@@ -220,6 +221,25 @@ class PlacementHead(nn.Module):
         return shift[:, 0], variance * torch.eye(m, dtype=psi.dtype, device=psi.device)
 
 
+class HoldingHead(nn.Module):
+    """Distribution of what lets a job wait that might start now, if it is above 0."""
+
+    def __init__(self, design: Design) -> None:
+        super().__init__()
+        self.prior = design.prior == "patient"
+        self.inner = layer(design.hidden + len(HOLD_FEATURES), design.hidden)
+        self.mean = layer(design.hidden, 1, silent=True)
+        self.variance = layer(design.hidden, 1, variance_bias(FIRST_VARIANCE), silent=True)
+
+    def forward(self, jobs: Tensor, about: Tensor) -> Normal:
+        """Return it of encoded jobs, shape (P, 1), by their features, shape (P, 6)."""
+        hidden = functional.relu(self.inner(torch.cat([jobs, about], -1)))
+        mean = self.mean(hidden)
+        if self.prior:
+            mean = mean + about[:, PATIENT, None]
+        return Normal(mean, torch.sigmoid(self.variance(hidden)) + TINY)
+
+
 class GroupedEncoder(nn.Module):
     """RIFLING's view: the group of a job, by k-means, in the place of the job, beside the machines."""
 
@@ -238,7 +258,7 @@ class GroupedEncoder(nn.Module):
 
 
 class Actor(nn.Module):
-    """Both agents: what encodes jobs and machines, and a head for each agent that learns."""
+    """All agents: what encodes jobs and machines, and a head for each agent that learns."""
 
     def __init__(self, design: Design) -> None:
         super().__init__()
@@ -248,6 +268,7 @@ class Actor(nn.Module):
         self.encoder: nn.Module = GroupedEncoder(design) if grouped else JobEncoder(design)
         self.ordering = OrderingHead(design) if design.learns_order else None
         self.placement = PlacementHead(design) if design.learns_places else None
+        self.holding = HoldingHead(design) if design.holds else None
 
     def networks(self) -> Networks:
         """Return the same as plain arrays, which play."""

@@ -221,6 +221,18 @@ class DaMcCapacity(Trained):
 
 
 @dataclass
+class DaMcPatient(Trained):
+    """DA+MC-Patient: DA+MC-Capacity with an agent that lets jobs wait; ties: older job, lower index.
+
+    It starts out from the fewest GPUs first, on the machines of FIFO-Consolidate, and from the waiting of
+    :class:`...packing.DrfPatient`. What lets a job wait also sees for how long the jobs that have ended ran,
+    and for how long those have run that run now: features "hold" in :mod:`.features`.
+    """
+
+    name: str = field(default="da-mc-patient", init=False)
+
+
+@dataclass
 class DaMcEstimates(Trained):
     """DA+MC-Estimates: DA+MC-Capacity that also sees estimates of users; ties: older job, lower index.
 
@@ -267,6 +279,6 @@ class Untrained(Learned):
 
 
 _PAPER = (Das, Da, DaMc, DaRwgp, Dl2, Rifling)
-_OURS = (ClonePpo, DaMcCapacity, DaMcEstimates)
+_OURS = (ClonePpo, DaMcCapacity, DaMcPatient, DaMcEstimates)
 TRAINED: dict[str, type[Trained]] = {policy.name: policy for policy in (*_PAPER, *_OURS)}
 """The policies with networks of their own, by name."""

@@ -23,12 +23,9 @@ from ....models.placement.state import DONE, RUNNING
 from .acting import sampled
 from .design import Design
 from .drawing import Memory, Move, act
-from .features import NO_ESTIMATES, Eyes, Scene
+from .features import HOLD_FEATURES, NO_ESTIMATES, Eyes, Scene
 from .networks import Actor, Past
 from .weights import Networks, encodings
-
-SLOW = ("representation", "matern", "walk", "process", "history", "reward", "window")
-"""The readings that, read literally, are played decision by decision."""
 
 
 class Reference:
@@ -77,7 +74,10 @@ def reference(instance: PlacementInstance) -> Reference:
 
 @dataclass(frozen=True)
 class Played:
-    """An episode as training needs it: D decisions about J rows of waiting jobs, which start S jobs."""
+    """An episode as training needs it: D decisions about J rows of waiting jobs, which start S jobs.
+
+    With an agent that lets jobs wait, S counts all that might have started.
+    """
 
     # rows, begun: where the waiting and the started jobs of each decision begin, shape (D + 1,).
     rows: np.ndarray
@@ -91,6 +91,11 @@ class Played:
     place: np.ndarray  # of each started job in the window, in the order of placement, shape (S,)
     pairs: np.ndarray  # shape (S, M, 5)
     affinities: np.ndarray  # shape (S, M); (S, 0) if placement is not learned
+    # about, hold, free_to_hold: features, shape (S, 6), what lets each wait if it is above 0, and whether it
+    # may, both of shape (S,); or all of shape (0, ...).
+    about: np.ndarray
+    hold: np.ndarray
+    free_to_hold: np.ndarray
     # The memory of the process at each started job: points, residuals, and which there are; or nothing.
     past: tuple[np.ndarray, np.ndarray, np.ndarray] | None
     cost: float  # seconds
@@ -122,15 +127,15 @@ def _whole(
 
 
 def _keys(instance: PlacementInstance, design: Design) -> np.ndarray:
-    """Return by which keys the prior tries jobs: the shortest estimate first, or that of FIFO-Consolidate."""
+    """Return by which keys the prior tries jobs.
+
+    The shortest estimate first, or as FIFO-Consolidate; none if it is DRF-Patient.
+    """
+    if design.prior == "patient":
+        return np.empty(0, dtype=np.int64)
     if design.prior == "estimates" and instance.jobs.estimate is not None:
         return instance.jobs.estimate.copy()  # writeable as the others: kernels compile once
     return np.arange(len(instance.jobs))
-
-
-def in_one_call(design: Design) -> bool:
-    """Return whether :func:`play` can play a design."""
-    return not any(design.readings.literal(part) for part in SLOW)
 
 
 def play(
@@ -147,7 +152,10 @@ def play(
     sees = frozenset({"estimates"}) if design.sees_estimates else frozenset[str]()
     instance.episode(sees)  # refuses jobs without estimates, if these are seen
     width = design.hidden if design.placement == "process" else 0
-    kept, looks_ahead = kept_of(n, len(setting.capacity), setting.window, width), variate == "ahead"
+    kept, looks_ahead = (
+        kept_of(n, len(setting.capacity), setting.window, width, design.holds),
+        variate == "ahead",
+    )
     table, draws = instance.table, generator is not None
     d = episode(
         (networks.shape, networks.weights, networks.process, encodings(networks, min(n, setting.window))),
@@ -185,6 +193,9 @@ def play(
         kept.place[:s],
         kept.pairs[:s],
         kept.affinities[:s] if places else kept.affinities[:s, :0],
+        kept.about[:s],
+        kept.hold[:s],
+        kept.free_to_hold[:s],
         _past(kept.points[:s], kept.residual[:s], kept.begun[: d + 1], design.history) if width else None,
         float(cost[-1]),
         above(float(cost[-1]), known),
@@ -281,7 +292,9 @@ class Track:
         from .episode_kernels import taken_over
 
         simulator, before = self.episode.simulator, self.instance.weighted(*self._ends)
-        taken_over(simulator.table, simulator.state, self._scratch, *self._rule, rows, self._ends)
+        ended = np.zeros(2, dtype=np.int64)  # of no concern: the rule goes by keys
+        fixed = simulator.table, simulator.state, self._scratch
+        taken_over(*fixed, *self._rule, ended, rows, self._ends)
         return self.instance.weighted(*self._ends) - before
 
     def played(self) -> Played:
@@ -305,10 +318,15 @@ class Track:
             np.concatenate([move.started for move in moves]),
             np.concatenate([scene.pairs[move.started] for scene, move in zip(scenes, moves, strict=True)]),
             np.concatenate([move.affinities for move in moves]),
+            *NEVER,
             _joined(pasts) if pasts else None,
             self.cost,
             above(self.cost, self.reference),
         )
+
+
+NEVER = np.empty((0, len(HOLD_FEATURES)), np.float32), np.empty(0, np.float32), np.empty(0, np.bool_)
+"""What is kept of jobs that might wait where none may."""
 
 
 def _joined(pasts: Sequence[Past]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -348,7 +366,7 @@ def lessons(
 ) -> list[Played]:
     """Play instances by actions drawn from networks; ``noise`` draws those of decisions made one by one."""
     known = [reference(one) for one in instances]
-    if in_one_call(actor.design):
+    if not actor.design.in_steps:
         networks, seeds = actor.networks(), rng.integers(2**63, size=len(instances))
         return [
             play(networks, one, other, np.random.default_rng(seed), variate)

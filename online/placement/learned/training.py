@@ -26,7 +26,7 @@ from .features import WIDTHS
 from .learner import DivergedError, Learner, refuse_endless
 from .networks import GroupedEncoder, seeded
 from .plan import TEST, VALIDATION, Plan
-from .rollout import Played, Reference, above, in_one_call, lessons, play, reference
+from .rollout import Played, Reference, above, lessons, play, reference
 from .weights import Networks
 
 LAST, BEST, RESULT, LOG = "last.npz", "best.npz", "result.json", "progress.jsonl"
@@ -157,7 +157,7 @@ class Trainer:
             judged = self.plan.judged(VALIDATION, self.plan.validation)
             self._judged = [(one, reference(one)) for one in judged]
         networks, rng = self.learner.actor.networks(), np.random.default_rng(0)
-        if in_one_call(self.plan.design):
+        if not self.plan.design.in_steps:
             costs = [play(networks, *each, None).above for each in self._judged]
         else:
             costs = [above(one.cost(taken_by(networks, one, rng)), known) for one, known in self._judged]

@@ -10,8 +10,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from .design import Design
-from .features import WIDTHS
+from .design import PRIORS, Design
+from .features import HOLD_FEATURES, WIDTHS
 
 FIRST_VARIANCE = 0.1
 """The initial learned variance: 0.32 of standard deviation, where means are within 1 of the prior."""
@@ -61,6 +61,9 @@ def layers(design: Design) -> dict[str, Layer]:
         found |= {"placement.inner": Layer(e + pairs, e), "placement.mean": answer}
         if design.placement != "process":
             found["placement.variance"] = spread
+    if design.holds:
+        found |= {"holding.inner": Layer(e + len(HOLD_FEATURES), e), "holding.mean": answer}
+        found["holding.variance"] = spread
     return found
 
 
@@ -132,7 +135,8 @@ class Shape(NamedTuple):
     places: bool  # there is a placement agent; if not, ``consolidates`` says which rule there is
     consolidates: bool
     silent: bool  # the mean of affinities is 0
-    prior: int  # 0: none, 1: FIFO-Consolidate, 2: the shortest estimate first
+    holds: bool  # there is an agent that lets jobs wait
+    prior: int  # 0: none, 1: FIFO-Consolidate, 2: the shortest estimate first, 3: DRF-Patient
     heads: int
     pairs: int  # how many features of pairs there are
 
@@ -155,6 +159,10 @@ class Weights(NamedTuple):
     inner_bias: np.ndarray
     affinity: np.ndarray  # mean and, without the process, variance of the affinities
     affinity_bias: np.ndarray
+    holding: np.ndarray
+    holding_bias: np.ndarray
+    hold: np.ndarray  # mean and variance of what lets a job wait
+    hold_bias: np.ndarray
     centres: np.ndarray
 
 
@@ -177,7 +185,8 @@ class Networks:
             one.learns_places,
             one.placement == "consolidate",
             one.readings.literal("mean"),
-            ("none", "consolidate", "estimates").index(one.prior),
+            one.holds,
+            PRIORS.index(one.prior),
             one.heads,
             WIDTHS[one.features][2],
         )
@@ -188,8 +197,11 @@ class Networks:
         names = ("jobs", "machines", "gate", "look", "out")
         jobs, machines, gate, look, out = (self._layer(f"encoder.{name}") for name in names)
         inner, centres = self._layer("placement.inner"), np.array(self.arrays.get("encoder.centres", NOTHING))
-        order, affinity = (self._head(agent) for agent in ("ordering", "placement"))
-        return Weights(*jobs, *machines, *gate, look[0], *out, *order, *inner, *affinity, centres)
+        order, affinity, hold = (self._head(agent) for agent in ("ordering", "placement", "holding"))
+        holding = self._layer("holding.inner")
+        return Weights(
+            *jobs, *machines, *gate, look[0], *out, *order, *inner, *affinity, *holding, *hold, centres
+        )
 
     @cached_property
     def process(self) -> np.ndarray:
