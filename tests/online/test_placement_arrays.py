@@ -212,4 +212,4 @@ def test_an_untrained_policy_has_them() -> None:
     mine, plain = Untrained(design="da", seed=3).networks(), initial(DESIGNS["da"], 3)
     assert mine.design == DESIGNS["da"]
     assert all(np.array_equal(x, plain.arrays[key]) for key, x in mine.arrays.items())
-    assert all(path.suffix in (".npz", ".toml") for path in SHIPPED.iterdir())
+    assert all(path.suffix in (".npz", ".toml", ".json") for path in SHIPPED.iterdir())

@@ -251,7 +251,7 @@ def test_the_networks_that_come_with_the_package_follow_their_plans() -> None:
     assert {name for name, _ in named.values()} >= TRAINED.keys()
     for stem, (name, number) in named.items():
         found = checkpoint.read(shipped[stem])
-        assert found["plan"] == replace(plans[name], seed=number).to_dict()
+        assert Plan.of(found["plan"]) == replace(plans[name], seed=number)
         assert checkpoint.restored(shipped[stem]).design == plans[name].design
 
 
