@@ -104,7 +104,11 @@ def expected_files() -> set[str]:
     files = {"clairvoyant/py.typed", "clairvoyant/_doors.pyi"}
     for package in PACKAGES:
         files |= {f"{package.replace('.', '/')}/{path.name}" for path in folder(package).glob("*.py")}
-    kinds = [("models", "json"), *(("online", kind) for kind in ("npz", "toml", "json")), ("analysis", "html")]
+    kinds = [
+        ("models", "json"),
+        *(("online", kind) for kind in ("npz", "toml", "json")),
+        ("analysis", "html"),
+    ]
     for layer, kind in kinds:
         files |= {f"clairvoyant/{name_of(path)}" for path in (ROOT / layer).rglob(f"*.{kind}")}
     return files

@@ -18,6 +18,7 @@ from clairvoyant.online.placement.learned.acting import Player
 from clairvoyant.online.placement.learned.design import DESIGNS, LITERAL, Design, Readings
 from clairvoyant.online.placement.learned.drawing import Memory, Move, act, one_thread, recall, stack
 from clairvoyant.online.placement.learned.features import Eyes, Scene
+from clairvoyant.online.placement.learned.kernels import look_at_hold
 from clairvoyant.online.placement.learned.networks import Actor, seeded
 from clairvoyant.online.placement.learned.policies import SHIPPED, TRAINED, members
 from clairvoyant.online.placement.learned.weights import Networks, initial, shapes
@@ -188,6 +189,24 @@ def test_a_process_without_a_covariance_is_told_and_no_decision_needs_one(
     player.decide(observations[-1])
     with pytest.raises(ClairvoyantError, match=r"^with the weights of these networks the process"):
         player.scores(observations[-1])
+
+
+def test_features_of_waiting_by_hand() -> None:
+    capacity = np.array([[8, 64, 64], [8, 64, 64], [4, 64, 64]])
+    free = np.array([[4, 64, 64], [2, 64, 64], [0, 64, 64]])
+    need, rows = np.array([2, 1, 1]), np.array([[7, 0, 2], [7, 1, 1]])  # three instances, 2 + 1
+    pairs = np.zeros((3, 5), dtype=np.float32)
+    pairs[:, 3] = 0.25, 0.5, 9.0  # the third machine is none of its
+    fixed = capacity, free, need, 3, rows, pairs
+    elapsed, ended = np.array([3000, 2]), np.array([4000, 2])  # the mean of the ended is 2,000
+    found = look_at_hold(*fixed, 2000, elapsed, ended)
+    twice = np.log(2.0) / 2.0
+    wanted = [np.log2(2 / 1) / 2.0, 0.5, twice, np.log(1.75) / 2.0, 6 / 20, 1.0]
+    np.testing.assert_allclose(found, wanted, rtol=1e-6)
+    assert [look_at_hold(*fixed, waited, elapsed, ended)[5] for waited in (3999, 4000)] == [1.0, -1.0]
+    assert look_at_hold(*fixed, 0, elapsed, np.zeros(2, dtype=np.int64))[5] == -1.0  # nothing has ended
+    alone = np.array([[7, 0, 3]])
+    assert look_at_hold(capacity, free, need, 3, alone, pairs, 0, elapsed, ended)[5] == -1.0
 
 
 # How networks begin

@@ -116,8 +116,8 @@ def _step_26_grows(context: Context) -> Finding:
     changes = by_step(study, lambda f, who: lead(f[who][:, -1], f[who][:, 0]), names)
     return readings.finding(
         study,
-        "In (26) the horizon is a constant; only the gradient's norm can move it, and whether it shrinks "
-        "depends on units and start.",
+        "In (26) the horizon is a constant; only the gradient's norm can move the step, and how depends on "
+        "units, start and horizon.",
         [_above(GROWN, changes, LARGER)],
         study.figure("step-26", "The step (26) over time.", "tenth of the horizon", tenths, "", POSITIVE),
         title="",
