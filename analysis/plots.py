@@ -221,6 +221,7 @@ def plot_bands(
     x: npt.ArrayLike,
     curves: Mapping[str, Curve],
     *,
+    band: str = BAND,
     possible: Range = ANY,
 ) -> Axes:
     """Draw curves with bands, in addition to what is there; curves differ in colour, dashes and marker.
@@ -247,8 +248,8 @@ def plot_bands(
         if np.isfinite(high - low).any():
             ax.fill_between(places, low, high, color=colour, alpha=0.18, linewidth=0)
             shaded = True
-    if shaded and BAND not in ax.get_legend_handles_labels()[1]:
-        ax.fill_between([], [], color=INK, alpha=0.18, linewidth=0, label=BAND)
+    if shaded and band not in ax.get_legend_handles_labels()[1]:
+        ax.fill_between([], [], color=INK, alpha=0.18, linewidth=0, label=band)
     legend_above(ax)
     return ax
 

@@ -36,7 +36,7 @@ class Test(NamedTuple):
     """One test of a statement: its p value (None: no test), what it says if that is small, and otherwise."""
 
     p: float | None
-    small: bool
+    small: bool | None
     otherwise: bool | None
 
 
@@ -143,6 +143,13 @@ def _word(signs: Sequence[bool | None]) -> str:
     if {True, False} <= set(signs):
         return "depends"
     return "holds" if signs and all(signs) else "against" if set(signs) == {False} else "undecided"
+
+
+def middle(judged: Sequence[Judged]) -> Judged:
+    """Return what is said of most of an odd number of statements: the middle sign in each scenario."""
+    columns = zip(*(one.signs for one in judged), strict=True)
+    signs = tuple(sorted(column, key=(False, None, True).index)[len(column) // 2] for column in columns)
+    return Judged(f"most of: {'; '.join(one.says for one in judged)}", (), signs, _word(signs))
 
 
 def settled(judged: Iterable[Judged]) -> Verdict:

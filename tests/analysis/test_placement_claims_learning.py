@@ -4,12 +4,14 @@ They play files that are written here, of networks that never learned: no test d
 ones do.
 """
 
+import json
 import os
 import pickle
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -18,9 +20,9 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from clairvoyant.analysis import claim as claims
-from clairvoyant.analysis.claim import Claim, Context, Finding, Verdict
+from clairvoyant.analysis.claim import Claim, Context, Finding, Verdict, Why
 from clairvoyant.analysis.placement.claims import learned, learned_cases, trained
-from clairvoyant.analysis.placement.claims.trained import Group, Versus
+from clairvoyant.analysis.placement.claims.trained import PAPER_JOBS, Group
 from clairvoyant.analysis.placement.experiments import (
     FIFO_C,
     FIFO_FF,
@@ -28,7 +30,7 @@ from clairvoyant.analysis.placement.experiments import (
     Setup,
     outcome,
 )
-from clairvoyant.analysis.statistics import Interval, Paired
+from clairvoyant.analysis.statistics import Interval
 from clairvoyant.api import audit
 from clairvoyant.models.base import InputError
 from clairvoyant.online.placement.learned import checkpoint, policies
@@ -51,7 +53,8 @@ FILES = {
     "da-mc-estimates": replace(CAPACITY, features="estimates"),
     "da-mc-prior": replace(DESIGNS["da-mc"], prior="consolidate"),
     "da-mc-printed": DESIGNS["da-mc"],
-    **{f"da-mc-{what}": DESIGNS["da-mc"] for what in ("long", "wide", "settings", "features")},
+    **{f"da-mc-{what}": DESIGNS["da-mc"] for what in ("long", "wide", "features", "patient")},
+    **{f"{name}-settings": DESIGNS[name] for name in trained.ABLATIONS},
     **{f"da-mc-h{heads}": replace(DESIGNS["da-mc"], heads=heads) for heads in (1, 2, 8)},
 }
 MEMBERS = 2
@@ -64,6 +67,12 @@ def write(folder: Path, name: str, member: int, design: Design) -> None:
     checkpoint.write(folder / f"{name}-{member}.npz", content)
 
 
+def record(folder: Path, curves: Mapping[str, Any], jobs: int = PAPER_JOBS) -> None:
+    """Put trainings on record."""
+    told = {name: {"jobs": jobs, "curve": np.transpose(curve).tolist()} for name, curve in curves.items()}
+    (folder / "curves.json").write_text(json.dumps(told), encoding="utf-8")
+
+
 @pytest.fixture(scope="module")
 def files(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return a folder with networks of all names."""
@@ -71,6 +80,8 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> Path:
     for name, design in FILES.items():
         for member in range(MEMBERS):
             write(folder, name, member, design)
+    names = [f"{name}-{member}" for name in ("das", "da", "das-settings") for member in range(MEMBERS)]
+    record(folder, {name: ([0, 50, 100 + len(name)], [9, 1, at]) for at, name in enumerate(names)})
     return folder
 
 
@@ -138,6 +149,8 @@ def test_one_training_says_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPat
         write(tmp_path, name, 0, design)
     monkeypatch.setattr(policies, "SHIPPED", tmp_path)
     for one in ALL:
+        if one is BY_ID["training-settled"]:
+            continue  # it plays nothing
         finding = one.find(Context())
         assert finding.verdict is Verdict.NOT_CHECKABLE
         assert "At least 2 trainings" in finding.headline
@@ -235,28 +248,6 @@ def test_a_single_number_has_no_spread() -> None:
     assert trained._welch(np.ones(3), np.zeros(2)) == Interval(1.0, 1.0, 1.0)
 
 
-def versus(by_trace: tuple[float, float, float], trainings: tuple[float, float]) -> Versus:
-    mean, low, high = by_trace
-    over = Interval(sum(trainings) / 2, *trainings)
-    return Versus(Paired(Interval(mean, low, high), 0.01, False), over, np.array([mean - 1, mean + 1]))
-
-
-@pytest.mark.parametrize(
-    ("found", "is_below"),
-    [
-        (versus((-2, -3, -1), (-4, -0.5)), True),
-        (versus((-2, -3, -1), (-4, 0.5)), None),  # the trainings leave it open
-        (versus((-2, -5, 1), (-3, -1)), None),  # the traces do
-        (versus((2, 1, 3), (0.5, 4)), False),
-        (versus((0, -0.1, 0.1), (-0.2, 0.2)), None),
-        (versus((-0.1, -0.15, -0.05), (-0.2, -0.05)), True),  # small, but sure
-        (Versus(Paired(Interval(0.0, 0.0, 0.0), 1.0, True), Interval(0.0, 0.0, 0.0), np.zeros(2)), False),
-    ],
-)
-def test_below_needs_traces_and_trainings(found: Versus, is_below: bool | None) -> None:
-    assert found.below is is_below
-
-
 @pytest.mark.parametrize("seed", [0, 999, 1000, 2000, 10**6, 10**9])
 def test_no_instance_is_one_that_networks_were_chosen_by(seed: int) -> None:
     found = trained.held_out(Context("full", seed))
@@ -270,10 +261,8 @@ def test_comparing_by_hand() -> None:
     ours = np.array([[101.0, 204.0, 103.0], [103.0, 208.0, 105.0]])
     theirs = np.array([[100.0, 202.0, 101.0], [100.0, 198.0, 99.0]])
     found = trained.compare(ours, theirs)
-    assert found.by_seed.tolist() == pytest.approx([2.0, 4.0])
-    assert found.over_traces.difference.mean == pytest.approx(3.0)
-    assert found.over_trainings.mean == pytest.approx(3.0)
-    assert found.row()[2:] == ["+2.00 to +4.00", "0 of 2"]
+    assert found.gap.mean(1).tolist() == pytest.approx([2.0, 4.0])
+    assert found.row("?")[1:] == ["?", "+2.00 to +4.00", "0 of 2"]
 
 
 @pytest.mark.usefixtures("shipped")
@@ -282,9 +271,8 @@ def test_comparing_with_itself_is_no_difference() -> None:
     one = Group("one", das.members[:1])
     played = trained.values(one, Setup(20), range(3), JCT)
     found = trained.compare(played, played)
-    assert found.over_traces.equal
     assert found.below is False
-    assert found.row() == ["+0.00 [+0.00, +0.00]", "1.000", "-", "-"]
+    assert found.row("") == ["+0.00 [+0.00, +0.00]", "", "-", "-"]
 
 
 def test_a_contest_sets_the_first_of_a_pair_against_the_second() -> None:
@@ -307,6 +295,151 @@ def test_a_contest_without_networks_says_so() -> None:
     found = trained.contest(Context("quick"), "Nobody", [f"da-mc-nobody - {FIFO_C.label}"])
     assert found.verdict is Verdict.NOT_CHECKABLE
     assert found.remark == "There are too few networks of da-mc-nobody (0)."
+
+
+# --- Verdicts ----------------------------------------------------------------------------------------------
+
+FIFO, FIRST = FIFO_C.label, FIFO_FF.label
+EVEN = np.array([1.0, -1.0] * 4)  # of 8 traces: the mean is 0, its standard error 0.378
+Contest = Callable[..., Finding]
+
+
+def runs(gap: float, by_trace: float = 0.5, by_training: float = 0.5) -> np.ndarray:
+    """Return what four trainings do on eight traces: so many per cent above 100, and how much that varies."""
+    return 100.0 + gap + by_training * EVEN[:4, None] + by_trace * EVEN
+
+
+@pytest.fixture
+def contest(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Contest:
+    """Return a contest in which trainings do what is said; FIFO-Consolidate does 100, FIFO-FirstFit 90."""
+
+    def judge(played: Mapping[str, Any], *pairs: str, brief: str = "", **options: Any) -> Finding:
+        for name in played:
+            for member in range(MEMBERS):
+                write(tmp_path, name, member, DESIGNS[name.removesuffix("-settings")])
+        record(tmp_path, {f"{n}-{m}": () for n in played for m in range(MEMBERS) if f"{n}-{m}" != brief})
+        known = {FIFO: np.full((1, 8), 100.0), FIRST: np.full((1, 8), 90.0), **played}
+
+        def values(group: Group, setup: Setup, _sampled: object, measure: str) -> Any:
+            found = known[group.label]
+            return found(setup.rho, measure) if callable(found) else found
+
+        monkeypatch.setattr(policies, "SHIPPED", tmp_path)
+        monkeypatch.setattr(trained, "play_all", lambda *_: None)
+        monkeypatch.setattr(trained, "values", values)
+        return trained.contest(Context(), "A", pairs, **options)
+
+    return judge
+
+
+HOLDS, FAILS, OPEN = Verdict.HOLDS, Verdict.NOT_REPRODUCED, Verdict.UNDETERMINED
+
+
+@pytest.mark.parametrize(
+    ("played", "verdict", "why"),
+    [
+        ({"das": runs(-3)}, HOLDS, None),
+        ({"das": runs(3)}, FAILS, None),
+        ({"das": np.full((4, 8), 100.0)}, FAILS, None),  # no difference is no lead
+        ({"das": runs(-1.02, 1.0, 0.1)}, OPEN, Why.SAMPLES),  # p = 0.03 in both measures: 0.06 after Holm
+        ({"das": runs(-1.5, 0.1, 1.0)}, OPEN, Why.SAMPLES),  # only the traces are sure
+        ({"das": runs(-3), "das-settings": runs(-3)}, HOLDS, None),
+        ({"das": runs(3), "das-settings": runs(3)}, FAILS, None),
+        ({"das": runs(-3), "das-settings": runs(3)}, OPEN, Why.DEPENDS),
+        ({"das": runs(-3), "das-settings": runs(-0.1)}, OPEN, Why.SAMPLES),
+    ],
+)
+def test_a_verdict_needs_traces_trainings_and_all_settings(
+    contest: Contest, played: Mapping[str, Any], verdict: Verdict, why: Why | None
+) -> None:
+    found = contest(played, f"das - {FIFO}", settings=True)
+    assert (found.verdict, found.why) == (verdict, why)
+    assert found.faults == []
+    assert len(found.tables[0].rows) == len(played)
+
+
+def test_only_what_the_statement_names_is_judged(contest: Contest) -> None:
+    das = {"das": lambda _rho, measure: runs(-3 if measure == JCT else 3)}
+    assert contest(das, f"das - {FIFO}").verdict is FAILS
+    assert contest(das, f"das - {FIFO}: JCT").verdict is HOLDS
+    assert contest(das, f"das - {FIFO}: JCT", f"das - {FIRST}: JCT").verdict is FAILS
+    beside = contest(das, f"das - {FIFO}: JCT", beside=[f"das - {FIRST}"])
+    assert beside.verdict is HOLDS
+    assert [row[2::4] for row in beside.tables[0].rows] == [("below", "-"), ("-", "-")]
+
+
+def test_what_was_trained_too_briefly_decides_nothing(contest: Contest, tmp_path: Path) -> None:
+    alone = contest({"das": runs(3)}, f"das - {FIFO}", brief="das-1")
+    assert (alone.verdict, alone.why) == (OPEN, Why.LACKING)
+    assert alone.assumes.endswith("so that nothing is decided: das.")
+    for gap, verdict in ((-3, OPEN), (3, FAILS)):
+        played = {"das": runs(gap), "dl2": runs(20)}
+        found = contest(played, f"das - {FIFO}", "das - dl2", brief="dl2-0")
+        assert (found.verdict, found.why) == (verdict, Why.SAMPLES if verdict is OPEN else None)
+    one = trained.trained("das", Context())
+    for jobs, brief in ((PAPER_JOBS - 1, True), (PAPER_JOBS, False)):
+        record(tmp_path, {"das-0": (), "das-1": ()}, jobs)
+        assert one.brief is brief
+
+
+@pytest.mark.parametrize(
+    ("gaps", "verdict"),
+    [
+        ((-3, 3, -5), HOLDS),  # by rate; behind at one of three
+        ((-3, 0, -5), HOLDS),
+        ((3, 3, -5), FAILS),
+        ((-5, -3, -3), FAILS),  # the lead does not grow
+    ],
+)
+def test_most_of_the_places_and_a_lead_that_grows(
+    contest: Contest, gaps: tuple[int, ...], verdict: Verdict
+) -> None:
+    places = {name: Setup(20, rho=rho) for rho, name in enumerate(("Low", "Normal", "High"))}
+    found = contest(
+        {"das": lambda rho, _measure: runs(gaps[rho])},
+        f"das - {FIFO}: JCT",
+        places=lambda _context: places,
+        most="JCT",
+        further=[("JCT", "High", "Low")],
+    )
+    assert found.verdict is verdict
+    assert len(found.tables) == 3
+
+
+def test_settings_are_read_from_the_networks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(policies, "SHIPPED", tmp_path)
+    for rate, name in ((0.0001, "da"), (0.5, "das")):
+        training = {"learning_rate": rate, "discount": 0.98, "entropy": 0.03, "jobs": 1000}
+        plan = {"design": {"hidden": 64}, "jobs": {}, "training": training}
+        checkpoint.write(tmp_path / f"{name}-0.npz", {"plan": plan})
+    record(tmp_path, {"da-0": (), "das-0": ()})
+    groups = [trained.trained(name, Context()) for name in ("da", "das")]
+    assert trained.told(groups) == "Settings unlike those of Appendix D, learning rate 0.5 (0.0001): das."
+
+
+@pytest.mark.parametrize(
+    ("slope", "noise", "verdict"),
+    [(0.0, 0.01, HOLDS), (-0.4, 0.1, HOLDS), (-1.5, 0.1, FAILS), (1.5, 0.1, FAILS), (-1.5, 2.0, OPEN)],
+)
+def test_a_training_is_settled_if_its_curve_stays_where_it_is(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, slope: float, noise: float, verdict: Verdict
+) -> None:
+    """In the last third it falls or rises by so many points; before that it falls by 40."""
+    monkeypatch.setattr(policies, "SHIPPED", tmp_path)
+    settled, x = BY_ID["training-settled"], np.linspace(0.0, 3000.0, 31)
+    late = np.maximum(x - 2000.0, 0.0) / 1000.0
+    curves = {
+        f"das-{n}": (x, 40.0 - np.minimum(x, 2000.0) / 50.0 + (slope + noise * EVEN[n]) * late)
+        for n in range(4)
+    }
+    record(tmp_path, {"das-0": curves["das-0"], "da-0": curves["das-1"], "da-1": ([0], [1])})
+    assert settled.find(Context()).why is Why.LACKING
+    record(tmp_path, curves)
+    found = settled.find(Context())
+    assert found.verdict is verdict
+    assert found.tables[1].rows[0][3].startswith(f"{slope:+.2f} ")
+    assert "least to largest seed" in found.figures[0].svg
+    assert found.faults == []
 
 
 # --- Cases -------------------------------------------------------------------------------------------------

@@ -1,48 +1,49 @@
 """Claims about the networks that come with the package: those of the paper, and our own.
 
 They were trained and chosen on instances of other seeds than those that are played here
-(:mod:`...online.placement.learned.plan`), for minutes of one core. Until they are trained longer, what they
-do decides nothing: the checks show differences with intervals over traces and trainings, and no verdict.
+(:mod:`...online.placement.learned.plan`). What decides, and which networks were trained too briefly to
+decide anything, is said at :func:`.trained.contest`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from itertools import combinations, product
+from itertools import product
 from typing import Any
 
 import numpy as np
 
-from ...claim import Context, Finding, Register, Why, table
+from ....online.placement.learned import policies
+from ...claim import Check, Context, Figure, Finding, Register, Table, Verdict, Why, finding, table
 from ...experiments import spread
+from ...plots import name_axes, new_figure, plot_bands, to_svg
+from ...study import Statement, conclude
+from .. import experiments as runs
 from ..experiments import (
     CLUSTERS,
+    FEE,
     FIFO_C,
     FIFO_LB,
     HEURISTICS,
+    JCT,
     NOTE,
     SJF_C,
-    Contender,
     Setup,
+    excess,
     instance,
-    outcome,
 )
 from . import trained
-from .evaluation import BUDGETS, LEVEL, RATES, differ
-from .trained import SJF_E, Group, base_setup, contest
+from .evaluation import BUDGETS, RATES, words
+from .ours import PATIENT
+from .trained import SJF_E, base_setup, contest
 
 claim = Register("placement")
-of_networks = partial(claim, because=Why.LACKING)
 
 UNSEEN = "Jobs of seeds that no training has seen; all trainings that come with the package. "
-OTHER_SETTINGS = (
-    "Settings unlike those of Appendix D: DAS and its ablations have 32 hidden units (64 in print, as DL2 "
-    "and RIFLING have), gamma is 0.5 (0.98), the weight of the entropy 0 (0.03), the learning rate 0.01 (at "
-    "most 0.0001), an episode has 200 jobs (1,000). placement/ladder has DA+MC with the printed ones."
-)
-"""Where our trainings differ from what is printed."""
+SETTINGS = "settings of the training: ours, and those of Appendix D"
 
 FIFO, HEURISTIC = FIFO_C.label, [who.label for who in HEURISTICS]
 
@@ -52,15 +53,23 @@ def against(ours: Iterable[str], others: Iterable[str]) -> list[str]:
     return [f"{a} - {b}" for a, b in product(ours, others)]
 
 
-def unseen(context: Context, **options: Any) -> Finding:
-    """Compare pairs of policies on instances by which no networks were chosen."""
-    return contest(trained.held_out(context), **options)
+def of_networks(name: str, where: str, **more: Any) -> Callable[[Check], Check]:
+    """Return what makes a check one of trained networks.
+
+    Unless ``expected``, ``turns`` or ``because`` says otherwise there is nothing to judge, as their trainings
+    are too short or not on record.
+    """
+    more.setdefault("because", None if {"expected", "turns"} & more.keys() else Why.LACKING)
+    return claim(name, where, **more)
 
 
 def compared(name: str, where: str, what: str, pairs: Sequence[str], *, how: str, **more: Any) -> None:
     """Claim something of pairs of policies."""
-    options = {key: more.pop(key) for key in ("places", "shown", "remark") if key in more}
-    of_networks(name, where, how=UNSEEN + how, **more)(partial(unseen, what=what, pairs=pairs, **options))
+    known = {"says", "ours", "expected", "turns", "because"}
+    told = {key: more.pop(key) for key in known & more.keys()}
+    choices = (SETTINGS,) if "settings" in more else ()
+    check = partial(contest, what=what, pairs=pairs, **more)
+    of_networks(name, where, how=UNSEEN + how, choices=choices, **told)(check)
 
 
 def clusters(context: Context) -> dict[str, Setup]:
@@ -71,8 +80,7 @@ def clusters(context: Context) -> dict[str, Setup]:
 def by_rate(context: Context) -> dict[str, Setup]:
     """Return the same jobs at three arrival rates."""
     base = base_setup(context)
-    setups = {name: replace(base, rho=base.rho * rate) for name, rate in RATES.items()}
-    return {f"{name} load (rho {setup.rho:g})": setup for name, setup in setups.items()}
+    return {name: replace(base, rho=base.rho * rate) for name, rate in RATES.items()}
 
 
 SIGMAS = (trained.ESTIMATES, 1.5)
@@ -89,33 +97,41 @@ compared(
     "table-1-trained",
     "Table 1, Sec. 5.2",
     "DAS against its rivals",
-    against(["das"], [*HEURISTIC, "dl2", "rifling", *(who.label for who in BUDGETS), FIFO]),
+    against(["das"], [*HEURISTIC, "dl2", "rifling", *(who.label for who in BUDGETS)]),
     says="DAS outperforms all competitors in all cases.",
-    how=f"Small, Medium and Large with the same jobs, trained on Small; metaheuristics in full mode. "
-    f"{OTHER_SETTINGS}",
+    how="Small, Medium and Large with the same jobs, trained on Small; metaheuristics in full mode.",
     places=clusters,
+    beside=against(["das"], [FIFO]),
+    settings=True,
     remark="FIFO-Consolidate is none of the paper's baselines.",
 )
 compared(
     "ablation-trained",
     "Sec. 5.3, Table 1",
     "Designs with a module more, against those without",
-    ["da-mc - da", "da-rwgp - da", "das - da-mc", "das - da-rwgp", "da - dl2", "da - rifling"],
+    ["da-mc - da", "da-rwgp - da", "das - da-mc", "das - da-rwgp"],
     says="Messages and the random walk process each improve both metrics.",
-    how="The four variants on Small, two by two. " + OTHER_SETTINGS,
+    how="The four variants on Small, two by two.",
+    beside=["da - dl2", "da - rifling"],
+    settings=True,
     remark="When means of the actions are played the process changes no decision "
     "(`placement/mean-actions`): what it adds can only come from the training.",
 )
 
 HEADS = ("da-mc-h1", "da-mc-h2", "da-mc", "da-mc-h8")
+OTHERS = [name for name in HEADS if name != "da-mc"]
 
 compared(
     "figure-5-heads",
     "Figure 5(a, b), Sec. 5.4",
-    "Fewer heads against more, and each against RIFLING",
-    [*(f"{a} - {b}" for a, b in combinations(HEADS, 2)), *against(HEADS, ["rifling"])],
+    "Numbers of heads, and RIFLING",
+    [
+        *(f"{pair}: fee" for pair in against(["da-mc"], OTHERS)),
+        *(f"{pair}: JCT" for pair in against(OTHERS, ["da-mc"])),
+        *against(HEADS, ["rifling"]),
+    ],
     says="With 4 heads the fee is the least and the JCT the largest; RIFLING is behind with any number.",
-    how="DA+MC with 1, 2, 4 and 8 heads on Small. " + OTHER_SETTINGS,
+    how="DA+MC with 1, 2, 4 and 8 heads on Small.",
     remark="Figure 5 shows DAS, averaged over three clusters; of how many trainings is not said. DA+MC "
     "has 4 heads unless another number is named.",
 )
@@ -123,126 +139,197 @@ compared(
     "figure-7-trained",
     "Figure 7, Appendix E",
     "DAS against RIFLING by the arrival rate",
-    ["das - rifling", f"das - {FIFO}", f"rifling - {FIFO}"],
+    ["das - rifling"],
     says="DAS is better than RIFLING in fee at each arrival rate and in JCT at most of them; its gain in JCT "
     "grows with the rate, that in fee is the largest at Normal.",
-    how="Half, once and twice the arrival rate on Small. " + OTHER_SETTINGS,
+    how="Half, once and twice the arrival rate on Small.",
     places=by_rate,
+    beside=[f"das - {FIFO}", f"rifling - {FIFO}"],
+    settings=True,
+    most="JCT",
+    further=[("JCT", "High", "Low"), ("fee", "Normal", "Low"), ("fee", "Normal", "High")],
 )
 compared(
     "reward-trained",
     "Sec. 5.2, (3)",
     "Training by reward (3)",
-    ["da-mc-printed - untrained da-mc", "da-mc - untrained da-mc", "da-mc - da-mc-printed"],
+    ["da-mc-printed - untrained da-mc"],
     says="Reward (3) is effective.",
     how="DA+MC trained by it against untrained networks, on Small; beside it, the aligned reward.",
+    beside=["da-mc - untrained da-mc", "da-mc - da-mc-printed"],
     remark="Besides the reward the two trainings differ in that the aligned one is cut and has a control "
     "variate.",
 )
-
-
-@of_networks(
-    "table-3-trained",
-    "Table 3, Appendix G",
-    says="A Wilcoxon signed-rank test over the jobs tells whether one design is better than another.",
-    how=UNSEEN
-    + "The test over the jobs of a trace between two trainings of the same design, which it should "
-    "tell apart as often as its level says. " + OTHER_SETTINGS,
-    ours=True,
-)
-@trained.with_networks("das", "rifling")
-def table_3_trained(context: Context, das: Group, rifling: Group) -> Finding:
-    setup = base_setup(context)
-    tests = {
-        "two trainings of DAS": list(combinations(das.members, 2)),
-        "two trainings of RIFLING": list(combinations(rifling.members, 2)),
-        "a training of DAS and one of RIFLING": list(product(das.members, rifling.members)),
-    }
-    shares = {
-        name: np.array([_share_significant(pairs, setup, seed) for seed in trained.traces(context)])
-        for name, pairs in tests.items()
-    }
-    title = f"How often the Wilcoxon test over the jobs of a trace finds p < {LEVEL:g}. {NOTE}"
-    heads = "between | pairs per instance | JCT (% of the pairs) | fee (% of the pairs)"
-    rows = ((name, len(tests[name]), *map(spread, of.T)) for name, of in shares.items())
-    remark = "`placement/test-over-jobs` shows the same without networks."
-    shown = [table(title, heads, rows)]
-    found = contest(context, "DAS against RIFLING", ["das - rifling"], shown=shown, remark=remark)
-    return replace(
-        found,
-        headline=f"Over the jobs of a trace the test tells two trainings of DAS apart in "
-        f"{shares['two trainings of DAS'][:, 0].mean():.0f} % of pairs (JCT), its level being "
-        f"{100 * LEVEL:g} %.",
-    )
-
-
-def _share_significant(pairs: Sequence[tuple[Contender, Contender]], setup: Setup, seed: int) -> list[float]:
-    """Return in how many per cent of the pairs the test over the jobs of a trace differs: JCT and fee."""
-    made = instance(setup, seed)
-    runs = [[outcome(who, setup, seed).schedule for who in pair] for pair in pairs]
-    taken = (made.completion_times, made.fees)
-    return [100.0 * float(np.mean([differ(of(a), of(b)) for a, b in runs])) for of in taken]
-
-
 compared(
     "beats-consolidate",
     "Sec. 5.2",
     "Our network against rules",
-    [*against(["da-mc-capacity"], [FIFO, FIFO_LB.label]), f"{FIFO_LB.label} - {FIFO}"],
+    [f"da-mc-capacity - {FIFO}"],
     says="A learned scheduler that knows neither durations nor estimates is better than FIFO-Consolidate in "
     "JCT and fee.",
     how="DA+MC with capacity features and consolidation as prior mean, on three clusters.",
     ours=True,
     places=clusters,
+    beside=[f"da-mc-capacity - {FIFO_LB.label}", f"{FIFO_LB.label} - {FIFO}"],
     remark="It sees beta, how much jobs contend, which is none of the features of the paper. The "
     "networks were trained on Medium and Large.",
 )
-compared(
+ROOM = {"small": 2.0, "medium": 1.6, "large": 3.2}
+"""Loads (rho on Small) at which each cluster leaves something to win."""
+
+RIVALS = [*HEURISTIC, FIFO, PATIENT.label, trained.BYLOAD.label]
+GPU_WEIGHT = 0.25
+"""Minutes of JCT that a minute of a GPU counts for in the cost that our networks were trained by."""
+
+
+def with_room(context: Context) -> dict[str, Setup]:
+    """Return every cluster under load; that needs jobs enough."""
+    base = Setup(context.pick(20, 200, 1000))
+    return {f"{on.capitalize()}, rho {rho:g}": replace(base.on(on), rho=rho) for on, rho in ROOM.items()}
+
+
+def against_best(name: str, context: Context) -> list[Table]:
+    """Return where networks stand against the best rule of each place and, in full mode, above a bound."""
+    sampled, rows = trained.traces(context), []
+    groups = [trained.group_of(one, context) for one in (name, *RIVALS)]
+    for place, setup in with_room(context).items():
+        hours = 60.0 * GPU_WEIGHT / instance(setup, sampled[0]).setting.price
+        jct, fee = ([trained.values(who, setup, sampled, of) for who in groups] for of in (JCT, FEE))
+        cost = [a + hours * b for a, b in zip(jct, fee, strict=True)]
+        bounds = [runs.bound(setup, seed) for seed in sampled] if context.mode == "full" else []
+        for measure, (ours, *theirs) in {"JCT": jct, "fee": fee, "cost": cost}.items():
+            best = min(range(len(RIVALS)), key=lambda at: float(np.log(theirs[at]).mean()))
+            above = [excess(one.mean(0), np.array(bounds)) for one in (ours, theirs[best]) if bounds]
+            shown = [spread(of) for of in above if measure == "JCT"] or "--"
+            rows.append((place, measure, *trained.compare(ours, theirs[best]).row(RIVALS[best]), *shown))
+    title = (
+        f"{name} against the rule that is the best one on the same {len(sampled)} instances; the cost is JCT "
+        f"and {GPU_WEIGHT:g} of the time of GPUs; how far both are above a certified bound. {NOTE}"
+    )
+    heads = (
+        "place | measure | above the rule (%) | rule | by seed (%) | ahead | above the bound (%) | rule (%)"
+    )
+    return [table(title, heads, rows)]
+
+
+@of_networks(
     "beats-every-rule",
     "Sec. 5.2",
-    "Our network against every rule",
-    against(["da-mc-capacity"], [*HEURISTIC, FIFO]),
     says="A learned scheduler is better in JCT and fee than every simple rule that knows no durations, on "
-    "every cluster.",
-    how="The same networks against FIFO-Consolidate and the five heuristics of the paper.",
+    "every cluster under load.",
+    how=f"{UNSEEN}DA+MC that learns to wait, if it is there, else with capacity features, against "
+    f"{', '.join(RIVALS)}; beside, the best rule of each place.",
     ours=True,
-    places=clusters,
 )
+def beats_every_rule(context: Context) -> Finding:
+    known = [name for name in ("da-mc-patient", "da-mc-capacity") if policies.members(name)]
+    name, *others = known or ["da-mc-capacity"]
+    pairs, beside = against([name], RIVALS), against(others, RIVALS)
+    what, shown = "Our network against every rule", partial(against_best, name)
+    return contest(context, what, pairs, with_room, beside=beside, shown=shown)
+
+
 compared(
     "estimates-pay",
     "Sec. 5.2",
     "Our network with estimates against rules",
-    against(["da-mc-estimates"], [FIFO, SJF_E.label, SJF_C.label]),
+    against(["da-mc-estimates"], [FIFO, SJF_E.label]),
     says="Given estimates of the durations, a learned scheduler is better than FIFO-Consolidate, and than "
     "SJF by the same estimates.",
-    how=f"Small, estimates with a lognormal error of sigma {SIGMAS[0]:g}, and {SIGMAS[1]:g} beside.",
+    how=f"Small, with a lognormal error of sigma {SIGMAS[0]:g}, and {SIGMAS[1]:g}; SJF by durations beside.",
     ours=True,
+    beside=[f"da-mc-estimates - {SJF_C.label}"],
     places=by_error,
 )
 
-ADDED = {
-    "da-mc-long": "training four times as long",
-    "da-mc-wide": "64 hidden units in the place of 32",
-    "da-mc-settings": "the settings of Appendix D, 24,000 jobs in the place of 19,200",
-    "da-mc-prior": "consolidation as prior mean",
-    "da-mc-features": "capacity features",
-    "da-mc-capacity": "both, trained five times as long, on Medium and Large",
-    "clone-ppo": "imitating FIFO-Consolidate in the first 4 of 12 iterations",
-}
-"""What was changed of DA+MC."""
+ADDED = [f"da-mc-{what}" for what in ("long", "wide", "settings", "prior", "features", "capacity")]
+ADDED += ["clone-ppo"]
+
+
+def changed(context: Context) -> list[Table]:
+    """Return in which settings the networks were trained otherwise than those of DA+MC."""
+    base, *plans = (trained.trained(name, context).plan() for name in ("da-mc", *ADDED))
+    rows = [(n, trained.changes(p, dict.fromkeys(p, "-") | base)) for n, p in zip(ADDED, plans, strict=True)]
+    return [table("What was changed, and in brackets what DA+MC has", "networks | change", rows)]
+
 
 compared(
     "ladder",
     "Sec. 5.3",
-    "What was added to DA+MC, and each against rules",
-    [
-        *against(ADDED, ["da-mc"]),
-        "da-mc - untrained da-mc",
-        *against(["da-mc", "da-mc-printed", *ADDED], [FIFO]),
-    ],
+    "What was added to DA+MC",
+    against(ADDED, ["da-mc"]),
     says="Capacity features, consolidation as prior mean, longer training, wider networks, the settings of "
     "Appendix D and imitation each improve DA+MC.",
     how="Each against DA+MC on Small.",
     ours=True,
-    shown=[table("What was changed", "networks | change", ADDED.items())],
+    beside=["da-mc - untrained da-mc", *against(["da-mc", "da-mc-printed", *ADDED], [FIFO])],
+    shown=changed,
 )
+
+STILL = 1.0
+"""Points of the cost of FIFO-Consolidate within which a validation stays there (a threshold of ours)."""
+
+
+def learning_curves() -> dict[str, list[np.ndarray]]:
+    """Return curves on record of designs with enough trainings, by seed, each of shape (2, points).
+
+    Decisions learned from, and the validation after them in per cent above FIFO-Consolidate. A curve has two
+    points or more in its last third.
+    """
+    found = defaultdict(list)
+    for name, kept in sorted(trained.records().items()):
+        curve = np.array(kept["curve"], dtype=np.float64).T
+        if (curve[0] >= curve[0, -1] * 2.0 / 3.0).sum() > 1:
+            found[name.rpartition("-")[0]].append(curve)
+    return {name: of for name, of in found.items() if len(of) >= trained.FEWEST}
+
+
+def moved(curve: np.ndarray) -> float:
+    """Return by how much the validation rises over the last third of a curve, on its least-squares line."""
+    x, y = curve[:, curve[0] >= curve[0, -1] * 2.0 / 3.0]
+    return float(np.polyfit(x / x[-1], y, 1)[0]) / 3.0
+
+
+def plot_learning(found: Mapping[str, Sequence[np.ndarray]]) -> Figure:
+    """Return the learning curves: the mean of the seeds of a design, and between which ends they lie."""
+    figure, ax = new_figure(height=4.0)
+    for name, of in found.items():
+        x, _y = of[0]
+        y = np.array([np.interp(x, *one) for one in of])
+        plot_bands(ax, x / 1000.0, {name: (y.mean(0), y.min(0), y.max(0))}, band="least to largest seed")
+    name_axes(ax, "decisions learned from (thousands)", "cost above FIFO-Consolidate (%)")
+    caption = f"Validation in the course of the training, on jobs that are not learned from. {NOTE}."
+    return Figure("placement-training-settled", caption, to_svg(figure))
+
+
+@of_networks("training-settled", "Appendix D", ours=True)
+def training_settled(context: Context) -> Finding:
+    """The trainings of the package are settled: going on by the same plan would change little.
+
+    A line through the validations in the last third of each learning curve moves by less than one point of
+    the cost of FIFO-Consolidate (a threshold of ours), neither down nor up: t intervals over the seeds.
+    """
+    found = learning_curves()
+    context.progress(1.0)
+    if not found:
+        headline = f"No learning curves of {trained.FEWEST} trainings of a design are on record."
+        return finding(Verdict.UNDETERMINED, headline, small=context.quick)
+    change = {name: np.array([moved(one) for one in of]) for name, of in found.items()}
+    what = f"the validation moves by less than {STILL:g} point"
+    room = {name: {"": np.column_stack([STILL + by, STILL - by])} for name, by in change.items()}
+    said = [Statement(f"{n}: {what}", by, "points to spare", 2, ("down", "up")) for n, by in room.items()]
+    ends = {name: np.array([curve[:, -1] for curve in of]).T for name, of in found.items()}
+    rows = [(n, len(x), round(x.mean()), spread(change[n], 2, True), spread(y)) for n, (x, y) in ends.items()]
+    return conclude(
+        f"{words(said).count('holds')} of {len(said)} trainings are settled: {what}, surely, in their last "
+        f"third.",
+        said,
+        table(
+            f"Lines through the last third of the learning curves. {NOTE}",
+            "networks | seeds | decisions | moves (points) | cost above FIFO-Consolidate at the end (%)",
+            rows,
+        ),
+        plot_learning(found),
+        note=NOTE,
+        small=context.quick,
+    )

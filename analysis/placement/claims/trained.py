@@ -1,40 +1,67 @@
 """Runs of trained networks: which trainings there are, how they play, and comparisons over both seeds.
 
 Two things are random: the jobs, and the training. A comparison says what both leave open: it pairs the means
-over all trainings by trace, and it has an interval over the training seeds of both designs.
+over all trainings by trace, and it has an interval over the training seeds of both designs. What decides is
+said at :func:`contest`.
 """
 
 from __future__ import annotations
 
+import json
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from functools import wraps
-from typing import NamedTuple
+from itertools import product
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from ....models.base import InputError
 from ....online.placement import POLICIES
-from ....online.placement.learned import policies
-from ....online.placement.learned.plan import TEST, VALIDATION
+from ....online.placement.learned import checkpoint, policies
+from ....online.placement.learned.plan import TEST, VALIDATION, Training
 from ...claim import Check, Context, Finding, Table, Verdict, finding, table
 from ...experiments import SEEDS_APART, seeds, track
-from ...statistics import Interval, Paired, paired
+from ...statistics import Interval, mean_interval, p_of_mean
+from ...study import Fact, Said, Statement, Test, counted, judge, middle, settled, signs_of
 from ..experiments import FEE, FIFO_C, HEURISTICS, JCT, NOTE, SJF_C, Contender, Setup, excess, outcome
 from .evaluation import BUDGETS
+from .ours import PATIENT
 
 FEWEST = 2
 """Trainings of a design without which nothing is said about it: of one, the spread cannot be seen."""
 
 PAPER = ("da", "da-mc", "da-rwgp", "das", "dl2", "rifling")  # the designs of the paper that learn
+ABLATIONS = ("das", "da", "da-mc", "da-rwgp")  # those trained by the settings of Appendix D, too
 SJF_E = Contender("SJF-Estimate-Consolidate", "sjf-estimate-consolidate")
+BYLOAD = Contender("DRF-ByLoad", "drf-byload")
 
-RULES = {who.label: who for who in (*HEURISTICS, FIFO_C, SJF_C, SJF_E, *BUDGETS)}
+RULES = {who.label: who for who in (*HEURISTICS, FIFO_C, PATIENT, BYLOAD, SJF_C, SJF_E, *BUDGETS)}
 """The policies that are not trained; those that search are played in full mode alone."""
 
-UNTIL = (
-    "The networks were trained for minutes of one core, far below the budget of the paper: whatever the "
-    "differences are, they decide nothing. Comparisons are not corrected for their number."
+MEASURES = {"JCT": JCT, "fee": FEE}
+BELOW = {True: "below", False: "not below", None: "open"}
+
+PAPER_JOBS = 16_000
+"""From how many jobs the networks of the paper learned."""
+
+APPENDIX_D = {"hidden": 64, "discount": 0.98, "entropy": 0.03, "learning_rate": 0.0001, "jobs": 1000}
+"""What it prints: hidden units, gamma, weight of the entropy, learning rate, jobs of an episode."""
+
+RULE = (
+    "All comparisons that the statement names are corrected together (Holm, t tests over traces), and one "
+    "counts only if the interval over the trainings lies on the same side."
+)
+
+TITLE = (
+    "mean difference with its 95 % interval (t) of means over the seeds of the networks, paired over {} "
+    "instances; whether it is surely below, if that is judged; the least and the largest mean difference of "
+    f"a seed, and how many are below. {NOTE}"
+)
+HEADS = "policies | " + " | ".join(
+    f"{word} {of}" for word in MEASURES for of in ("(%)", "surely", "by seed (%)", "ahead")
 )
 
 ESTIMATES = 0.5
@@ -47,9 +74,43 @@ class Group:
 
     label: str
     members: tuple[Contender, ...]
+    files: tuple[Path, ...] = ()
 
     def __len__(self) -> int:
         return len(self.members)
+
+    @property
+    def brief(self) -> bool:
+        """Whether any of its networks learned from fewer jobs than the paper's, as far as records say."""
+        return any(records().get(one.stem, {"jobs": 0})["jobs"] < PAPER_JOBS for one in self.files)
+
+    def plan(self) -> dict[str, Any]:
+        """Return the settings by which its networks were trained, as far as their files tell."""
+        told = checkpoint.read(self.files[0]).get("plan") if self.files else None
+        return {**told["design"], **told["jobs"], **asdict(Training(**told["training"]))} if told else {}
+
+
+def records() -> dict[str, Any]:
+    """Return what is on record of trainings, by the name of the file: jobs learned from, learning curve."""
+    file = policies.SHIPPED / "curves.json"
+    return dict(json.loads(file.read_text(encoding="utf-8"))) if file.is_file() else {}
+
+
+def changes(mine: Mapping[str, Any], other: Mapping[str, Any]) -> str:
+    """Return in which settings a plan is another, with what the other one has in brackets."""
+    differ = (key for key in other if mine and mine.get(key, "-") != other[key])
+    return ", ".join(f"{key.replace('_', ' ')} {mine.get(key, '-')} ({other[key]})" for key in differ)
+
+
+def told(groups: Iterable[Group]) -> str:
+    """Return which networks decide nothing, and which settings differ from Appendix D, as paragraphs."""
+    texts = defaultdict(list)
+    for one in groups:
+        if one.brief:
+            texts[f"No record of {PAPER_JOBS:,} jobs learned from, so that nothing is decided"].append(one)
+        if differ := changes(one.plan(), APPENDIX_D):
+            texts[f"Settings unlike those of Appendix D, {differ}"].append(one)
+    return "\n\n".join(f"{text}: {', '.join(one.label for one in of)}." for text, of in texts.items())
 
 
 def group_of(name: str, context: Context) -> Group:
@@ -63,12 +124,13 @@ def group_of(name: str, context: Context) -> Group:
 
 def trained(name: str, context: Context) -> Group:
     """Return the trained networks of a name; those without a policy of their own are played as DA+MC."""
-    found = []
+    found, files = [], []
     for n in policies.members(name)[: FEWEST if context.quick else None]:
-        file = ("checkpoint", str(policies.SHIPPED / f"{name}-{n}.npz"))
-        policy, setting = (name, ("member", n)) if name in POLICIES else ("da-mc", file)
+        files.append(policies.SHIPPED / f"{name}-{n}.npz")
+        as_file = "da-mc", ("checkpoint", str(files[-1]))
+        policy, setting = (name, ("member", n)) if name in POLICIES else as_file
         found.append(Contender(f"{name} {n}", policy, (setting,)))
-    return Group(name, tuple(found))
+    return Group(name, tuple(found), tuple(files))
 
 
 def untrained(design: str, count: int) -> Group:
@@ -125,41 +187,54 @@ def values(group: Group, setup: Setup, sampled: Sequence[int], measure: str) -> 
     return np.array([[one.measures[measure] for one in each] for each in played])
 
 
-class Versus(NamedTuple):
-    """How trainings of one design differ from a rival, in per cent of its mean on each instance.
+@dataclass(frozen=True)
+class Versus:
+    """Trainings of one design and those of a rival, in per cent above the mean of theirs on each instance.
 
-    Means over the trainings are paired over the traces; means over the traces have a Welch interval over the
-    trainings of both; and there is the mean of each training, shape (members,).
+    Both of shape (members, seeds). One less another is by how much further ours are above theirs.
     """
 
-    over_traces: Paired
-    over_trainings: Interval
-    by_seed: np.ndarray
+    ours: np.ndarray
+    theirs: np.ndarray
+
+    def __sub__(self, other: Versus) -> Versus:
+        return Versus(self.ours - other.ours, self.theirs - other.theirs)
+
+    @property
+    def gap(self) -> np.ndarray:
+        """How far each training is above the mean of theirs; what is less than 1e-9 is rounding."""
+        return np.round(self.ours - self.theirs.mean(0), 9)
 
     @property
     def below(self) -> bool | None:
-        """Whether it is below, if both, traces and trainings, surely say so, or all is equal, else None."""
-        sign = self.over_traces.sign()
-        if not sign:
-            return False if sign == 0 else None
-        _, low, high = self.over_trainings
-        return sign < 0 if (low > 0.0 if sign > 0 else high < 0.0) else None
+        """Whether an interval over the trainings of both says so; not if traces are equal; None: open."""
+        _, low, high = _welch(self.ours.mean(1), self.theirs.mean(1))
+        return False if low > 0.0 or not self.gap.mean(0).any() else True if high < 0.0 else None
 
-    def row(self) -> list[str]:
-        """Return mean and interval over the traces, p, the ends of the trainings, and how many are below."""
-        mean, low, high = self.over_traces.difference
-        p, many = self.over_traces.p, len(self.by_seed)
-        ahead = f"{(self.by_seed < 0.0).sum()} of {many}" if many > 1 else "-"
-        shown = "< 0.001" if p < 0.001 else f"{p:.3f}"
-        return [f"{mean:+.2f} [{low:+.2f}, {high:+.2f}]", shown, ends(self.by_seed, 2, "+"), ahead]
+    def row(self, sign: str) -> list[str]:
+        """Return mean and interval over the traces, a sign, the ends of the trainings, how many are below."""
+        mean, low, high = mean_interval(self.gap.mean(0))
+        by_seed = self.gap.mean(1)
+        ahead = f"{(by_seed < 0.0).sum()} of {len(by_seed)}" if len(by_seed) > 1 else "-"
+        return [f"{mean:+.2f} [{low:+.2f}, {high:+.2f}]", sign, ends(by_seed, 2, "+"), ahead]
+
+
+@dataclass(frozen=True)
+class Below(Statement):
+    """A statement that one is below another, of how far it is on each trace; the trainings have to agree."""
+
+    trainings: Mapping[str, bool | None] = field(default_factory=dict)
+    """What :attr:`Versus.below` says, by reading."""
+
+    def tests(self, scenario: str) -> list[Test]:
+        """Return a t test over the traces, whose side the trainings say; none where all is equal."""
+        samples, side = self.samples[scenario], self.trainings[scenario]
+        return [Test(p_of_mean(samples), side, None) if samples.any() else Test(None, False, side)]
 
 
 def compare(ours: np.ndarray, theirs: np.ndarray) -> Versus:
     """Compare values of shape (members, seeds), in per cent of the mean of theirs on each seed."""
-    ours, theirs = (excess(one, theirs.mean(0)) for one in (ours, theirs))
-    gap = np.round(ours - theirs.mean(0), 9)  # what is less is rounding
-    welch = _welch(ours.mean(1), theirs.mean(1))
-    return Versus(paired(gap.mean(0), np.zeros(gap.shape[1])), welch, gap.mean(1))
+    return Versus(*(excess(one, theirs.mean(0)) for one in (ours, theirs)))
 
 
 def _welch(a: np.ndarray, b: np.ndarray) -> Interval:
@@ -176,53 +251,113 @@ def _welch(a: np.ndarray, b: np.ndarray) -> Interval:
     return Interval(gap, gap - half, gap + half)
 
 
+def readings(names: Iterable[str]) -> dict[str, dict[str, str]]:
+    """Return by which other networks names are to be replaced in each reading of how they were trained.
+
+    By our settings; and by those of Appendix D, if there are such networks of all that have them.
+    """
+    printed = {name: f"{name}-settings" for name in names if name in ABLATIONS}
+    if any(len(policies.members(name)) < FEWEST for name in printed.values()):
+        return {"our settings": {}}
+    return {"our settings": {}, "settings of Appendix D": printed}
+
+
 def contest(
     context: Context,
     what: str,
-    pairs: Iterable[str],
+    pairs: Sequence[str],
     places: Callable[[Context], Mapping[str, Setup]] | None = None,
-    shown: Sequence[Table] = (),
+    *,
+    beside: Sequence[str] = (),
+    settings: bool = False,
+    further: Iterable[tuple[str, str, str]] = (),
+    most: str = "",
+    shown: Callable[[Context], Sequence[Table]] = lambda _context: (),
     remark: str = "",
 ) -> Finding:
-    """Return how the first of each pair, "one - other", stands against the second, in JCT and fee.
+    """Judge whether the first of each pair, "one - other", is below the second, on unseen jobs.
 
-    On Small or at each of the places. ``what`` begins the headline, which says how many comparisons are sure.
+    The statement names these pairs in JCT and fee, or in one: "one - other: fee". All its comparisons, at all
+    places and in all readings, are one family, corrected after Holm over the traces; a difference counts only
+    if the interval over the trainings lies on the same side. The verdict is that of
+    :func:`...study.settled`: "holds" if all are surely below in every reading, "not reproduced" if one is
+    surely not in every reading, else "undetermined". What has networks that are :attr:`Group.brief` decides
+    nothing; if all have, nothing is judged.
+
+    ``what`` begins the headline. Pairs ``beside`` are shown alone. With ``settings`` these are left open
+    (:func:`readings`). ``further`` has a measure and two places: at the one the first pair is further below
+    than at the other. Of the measure ``most`` the statement speaks at most of the places, an odd number.
     """
+    context = held_out(context)
     slow = () if context.mode == "full" else [who.label for who in BUDGETS]
-    played = {pair: pair.split(" - ") for pair in pairs if pair.split(" - ")[1] not in slow}
-    groups = {name: group_of(name, context) for both in played.values() for name in both}
+    named = [one.partition(": ")[::2] for one in pairs if one.split(" - ")[1] not in slow]
+    every = list(dict.fromkeys([*(pair for pair, _only in named), *beside]))
+    reads = readings(name for pair in every for name in pair.split(" - ")) if settings else {"": {}}
+    duels = {
+        (name, pair): [by.get(one, one) for one in pair.split(" - ")]
+        for (name, by), pair in product(reads.items(), every)
+    }
+    groups = {name: group_of(name, context) for both in duels.values() for name in both}
     if few := lacking(groups.values()):
         return few
-    sampled, signs, tables = traces(context), [], []
-    setups = places(context) if places else {"Small, rho 0.8": base_setup(context)}
-    play_all(context, [(group, setup) for setup in setups.values() for group in groups.values()], sampled)
-    heads = [f"{word} {of}" for word in ("JCT", "fee") for of in ("(%)", "p", "by seed (%)", "ahead")]
-    for place, setup in setups.items():
-        rows = []
-        for pair, both in played.items():
-            jct, fee = (
-                compare(*(values(groups[name], setup, sampled, measure) for name in both))
-                for measure in (JCT, FEE)
-            )
-            signs += [jct.below, fee.below]
-            rows.append((pair, *jct.row(), *fee.row()))
-        title = (
-            f"{place}: mean difference with its 95 % interval (t) and p of the Wilcoxon signed-rank test, of "
-            f"means over the seeds of the networks, paired over {len(sampled)} instances; the least and the "
-            f"largest mean difference of a seed, and how many are below. {NOTE}"
+    sampled, setups = traces(context), (places or on_small)(context)
+    play_all(context, product(groups.values(), setups.values()), sampled)
+    found = {
+        (*duel, place, measure): compare(*(values(groups[one], setup, sampled, of) for one in both))
+        for (duel, both), (place, setup), (measure, of) in product(
+            duels.items(), setups.items(), MEASURES.items()
         )
-        tables.append(table(title, " | ".join(("policies", *heads)), rows))
+    }
+
+    def say(pair: str, where: str, measure: str, *places: str) -> Said:
+        says = f"{where}: {pair}, {measure}"
+        if any(groups[one].brief for name in reads for one in duels[name, pair]):
+            return Fact(says, "trained too briefly", None)
+        at = {name: [found[name, pair, place, measure] for place in places] for name in reads}
+        gaps = {name: of[0] - of[1] if of[1:] else of[0] for name, of in at.items()}
+        samples = {name: -of.gap.mean(0) for name, of in gaps.items()}
+        return Below(says, samples, "%", trainings={name: of.below for name, of in gaps.items()})
+
+    said = [
+        say(pair, place, measure, place)
+        for place, (pair, only), measure in product(setups, named, MEASURES)
+        if only in ("", measure)
+    ]
+    said += [say(every[0], f"further at {a} than {b}", measure, a, b) for measure, a, b in further]
+    judged = judge(said, reads)
+    signs, flat = signs_of(judged, reads), [sign for one in judged for sign in one.signs]
+    some = [
+        one for one in judged if most and one.says in [f"{place}: {every[0]}, {most}" for place in setups]
+    ]
+    final = [*(one for one in judged if one not in some), *([middle(some)] if some else [])]
+    tables = []
+    for place in setups:
+        rows = {}
+        for (name, pair), both in duels.items():
+            cells = [" - ".join(both)]
+            for measure in MEASURES:
+                sign = signs.get(f"{place}: {pair}, {measure}")
+                cells += found[name, pair, place, measure].row(BELOW[sign[name]] if sign else "-")
+            rows[cells[0]] = cells
+        tables.append(table(f"{place}: {TITLE.format(len(sampled))}", HEADS, rows.values()))
+    brief = all(isinstance(one, Fact) for one in said)
     return finding(
-        Verdict.UNDETERMINED,
-        f"{what}: surely ahead in {signs.count(True)} of {len(signs)} comparisons, surely not in "
-        f"{signs.count(False)}; trained too briefly to decide.",
-        {"instances": len(sampled), "jobs": setup.jobs},
+        settled(final),
+        f"{what}: surely ahead in {flat.count(True)} of {len(flat)} comparisons, surely not in "
+        f"{flat.count(False)}{'; trained too briefly to decide' if brief else ''}.",
+        {"instances": len(sampled), "jobs": next(iter(setups.values())).jobs, **counted(final)},
         *tables,
-        *shown,
+        *shown(context),
         small=context.quick,
-        assumes=UNTIL,
+        assumes="\n\n".join(filter(None, (RULE, told(groups.values())))),
         remark=remark,
+        signs={} if brief else signs,
     )
+
+
+def on_small(context: Context) -> dict[str, Setup]:
+    """Return the one place that is not named."""
+    return {"Small, rho 0.8": base_setup(context)}
 
 
 def base_setup(context: Context) -> Setup:
