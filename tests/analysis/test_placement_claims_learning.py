@@ -21,6 +21,7 @@ from scipy import stats
 
 from clairvoyant.analysis import claim as claims
 from clairvoyant.analysis.claim import Claim, Context, Finding, Verdict, Why
+from clairvoyant.analysis.placement import experiments
 from clairvoyant.analysis.placement.claims import learned, learned_cases, trained
 from clairvoyant.analysis.placement.claims.trained import PAPER_JOBS, Group
 from clairvoyant.analysis.placement.experiments import (
@@ -325,7 +326,7 @@ def contest(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Contest:
             return found(setup.rho, measure) if callable(found) else found
 
         monkeypatch.setattr(policies, "SHIPPED", tmp_path)
-        monkeypatch.setattr(trained, "play_all", lambda *_: None)
+        monkeypatch.setattr(experiments, "play_all", lambda *_: None)
         monkeypatch.setattr(trained, "values", values)
         return trained.contest(Context(), "A", pairs, **options)
 

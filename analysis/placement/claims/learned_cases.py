@@ -246,7 +246,7 @@ def learned_gap(context: Context, *networks: Group) -> Finding:
     base = replace(trained.base_setup(context), estimate_error=sigma)
     best = [runs.optimum(tiny, seed, certify=context.mode == "full") for seed in sampled]
     least = np.array([runs.bound(base, seed) for seed in many])
-    trained.play_all(context, [(group, base) for group in groups], many)
+    runs.play_all(context, [(who, base) for group in groups for who in group.members], many)
     gaps = {g.label: runs.excess(trained.values(g, base, many, JCT), least) for g in groups}
     proved = np.array([one.gap == 0.0 for one in best])
     rows, lowest = [], np.inf

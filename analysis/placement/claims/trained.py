@@ -23,10 +23,11 @@ from ....online.placement import POLICIES
 from ....online.placement.learned import checkpoint, policies
 from ....online.placement.learned.plan import TEST, VALIDATION, Training
 from ...claim import Check, Context, Finding, Table, Verdict, finding, table
-from ...experiments import SEEDS_APART, seeds, track
+from ...experiments import SEEDS_APART, seeds
 from ...statistics import Interval, mean_interval, p_of_mean
 from ...study import Fact, Said, Statement, Test, counted, judge, middle, settled, signs_of
-from ..experiments import FEE, FIFO_C, HEURISTICS, JCT, NOTE, SJF_C, Contender, Setup, excess, outcome
+from .. import experiments as runs
+from ..experiments import FEE, FIFO_C, HEURISTICS, JCT, NOTE, SJF_C, Contender, Setup, excess
 from .evaluation import BUDGETS
 from .ours import PATIENT
 
@@ -174,17 +175,9 @@ def learned(who: Contender) -> policies.Learned:
     return policy
 
 
-def play_all(context: Context, cells: Iterable[tuple[Group, Setup]], sampled: Sequence[int]) -> None:
-    """Make all runs first, so that progress is reported."""
-    for who, setup in track(context, [(w, setup) for group, setup in cells for w in group.members]):
-        for seed in sampled:
-            outcome(who, setup, seed)
-
-
 def values(group: Group, setup: Setup, sampled: Sequence[int], measure: str) -> np.ndarray:
     """Return a measure of each training on each instance, shape (members, seeds)."""
-    played = ((outcome(who, setup, seed) for seed in sampled) for who in group.members)
-    return np.array([[one.measures[measure] for one in each] for each in played])
+    return np.array([runs.samples(who, setup, sampled, measure) for who in group.members])
 
 
 @dataclass(frozen=True)
@@ -228,8 +221,8 @@ class Below(Statement):
 
     def tests(self, scenario: str) -> list[Test]:
         """Return a t test over the traces, whose side the trainings say; none where all is equal."""
-        samples, side = self.samples[scenario], self.trainings[scenario]
-        return [Test(p_of_mean(samples), side, None) if samples.any() else Test(None, False, side)]
+        lead, side = self.samples[scenario], self.trainings[scenario]
+        return [Test(p_of_mean(lead), side, None) if lead.any() else Test(None, False, side)]
 
 
 def compare(ours: np.ndarray, theirs: np.ndarray) -> Versus:
@@ -300,13 +293,14 @@ def contest(
     groups = {name: group_of(name, context) for both in duels.values() for name in both}
     if few := lacking(groups.values()):
         return few
-    sampled, setups = traces(context), (places or on_small)(context)
-    play_all(context, product(groups.values(), setups.values()), sampled)
+    setups = places(context) if places else {"Small, rho 0.8": base_setup(context)}
+    sampled = traces(context)
+    players = [who for group in groups.values() for who in group.members]
+    runs.play_all(context, product(players, setups.values()), sampled)
     found = {
         (*duel, place, measure): compare(*(values(groups[one], setup, sampled, of) for one in both))
-        for (duel, both), (place, setup), (measure, of) in product(
-            duels.items(), setups.items(), MEASURES.items()
-        )
+        for duel, both in duels.items()
+        for (place, setup), (measure, of) in product(setups.items(), MEASURES.items())
     }
 
     def say(pair: str, where: str, measure: str, *places: str) -> Said:
@@ -315,8 +309,8 @@ def contest(
             return Fact(says, "trained too briefly", None)
         at = {name: [found[name, pair, place, measure] for place in places] for name in reads}
         gaps = {name: of[0] - of[1] if of[1:] else of[0] for name, of in at.items()}
-        samples = {name: -of.gap.mean(0) for name, of in gaps.items()}
-        return Below(says, samples, "%", trainings={name: of.below for name, of in gaps.items()})
+        lead = {name: -of.gap.mean(0) for name, of in gaps.items()}
+        return Below(says, lead, "%", trainings={name: of.below for name, of in gaps.items()})
 
     said = [
         say(pair, place, measure, place)
@@ -326,9 +320,8 @@ def contest(
     said += [say(every[0], f"further at {a} than {b}", measure, a, b) for measure, a, b in further]
     judged = judge(said, reads)
     signs, flat = signs_of(judged, reads), [sign for one in judged for sign in one.signs]
-    some = [
-        one for one in judged if most and one.says in [f"{place}: {every[0]}, {most}" for place in setups]
-    ]
+    at_places = [f"{place}: {every[0]}, {most}" for place in setups]
+    some = [one for one in judged if one.says in at_places]
     final = [*(one for one in judged if one not in some), *([middle(some)] if some else [])]
     tables = []
     for place in setups:
@@ -355,11 +348,6 @@ def contest(
     )
 
 
-def on_small(context: Context) -> dict[str, Setup]:
-    """Return the one place that is not named."""
-    return {"Small, rho 0.8": base_setup(context)}
-
-
 def base_setup(context: Context) -> Setup:
     """Return Small at rho 0.8, with as many jobs as the mode says."""
     return Setup(context.pick(20, 60, 1000))
@@ -367,7 +355,7 @@ def base_setup(context: Context) -> Setup:
 
 def traces(context: Context) -> range:
     """Return the instance seeds of a comparison."""
-    return seeds(context, 3, 8, 20)
+    return seeds(context, 3, 16, 20)
 
 
 def ends(found: np.ndarray, digits: int, sign: str = "") -> str:
