@@ -102,6 +102,7 @@ compared(
     how="Small, Medium and Large with the same jobs, trained on Small; metaheuristics in full mode.",
     places=clusters,
     beside=against(["das"], [FIFO]),
+    because=Why.SAMPLES,
     settings=True,
     remark="FIFO-Consolidate is none of the paper's baselines.",
 )
@@ -113,6 +114,7 @@ compared(
     says="Messages and the random walk process each improve both metrics.",
     how="The four variants on Small, two by two.",
     beside=["da - dl2", "da - rifling"],
+    because=Why.SAMPLES,
     settings=True,
     remark="When means of the actions are played the process changes no decision "
     "(`placement/mean-actions`): what it adds can only come from the training.",
@@ -219,6 +221,7 @@ def against_best(name: str, context: Context) -> list[Table]:
     "every cluster under load.",
     how=f"{UNSEEN}DA+MC that learns to wait, if it is there, else with capacity features, against "
     f"{', '.join(RIVALS)}; beside, the best rule of each place.",
+    because=Why.SAMPLES,
     ours=True,
 )
 def beats_every_rule(context: Context) -> Finding:
@@ -302,7 +305,7 @@ def plot_learning(found: Mapping[str, Sequence[np.ndarray]]) -> Figure:
     return Figure("placement-training-settled", caption, to_svg(figure))
 
 
-@of_networks("training-settled", "Appendix D", ours=True)
+@of_networks("training-settled", "Appendix D", because=Why.SAMPLES, ours=True)
 def training_settled(context: Context) -> Finding:
     """The trainings of the package are settled: going on by the same plan would change little.
 

@@ -275,7 +275,8 @@ def contest(
     if the interval over the trainings lies on the same side. The verdict is that of
     :func:`...study.settled`: "holds" if all are surely below in every reading, "not reproduced" if one is
     surely not in every reading, else "undetermined". What has networks that are :attr:`Group.brief` decides
-    nothing; if all have, nothing is judged.
+    nothing: neither a reading of which all have those, if there is another one, nor a comparison; if all
+    have, nothing is judged.
 
     ``what`` begins the headline. Pairs ``beside`` are shown alone. With ``settings`` these are left open
     (:func:`readings`). ``further`` has a measure and two places: at the one the first pair is further below
@@ -293,6 +294,9 @@ def contest(
     groups = {name: group_of(name, context) for both in duels.values() for name in both}
     if few := lacking(groups.values()):
         return few
+    ablations = {name for pair in every for name in pair.split(" - ")} & {*ABLATIONS}
+    brief = {read: any(groups[by.get(one, one)].brief for one in ablations) for read, by in reads.items()}
+    decisive = {read: by for read, by in reads.items() if not brief[read]} or reads
     setups = places(context) if places else {"Small, rho 0.8": base_setup(context)}
     sampled = traces(context)
     players = [who for group in groups.values() for who in group.members]
@@ -305,9 +309,9 @@ def contest(
 
     def say(pair: str, where: str, measure: str, *places: str) -> Said:
         says = f"{where}: {pair}, {measure}"
-        if any(groups[one].brief for name in reads for one in duels[name, pair]):
+        if any(groups[one].brief for name in decisive for one in duels[name, pair]):
             return Fact(says, "trained too briefly", None)
-        at = {name: [found[name, pair, place, measure] for place in places] for name in reads}
+        at = {name: [found[name, pair, place, measure] for place in places] for name in decisive}
         gaps = {name: of[0] - of[1] if of[1:] else of[0] for name, of in at.items()}
         lead = {name: -of.gap.mean(0) for name, of in gaps.items()}
         return Below(says, lead, "%", trainings={name: of.below for name, of in gaps.items()})
@@ -318,8 +322,8 @@ def contest(
         if only in ("", measure)
     ]
     said += [say(every[0], f"further at {a} than {b}", measure, a, b) for measure, a, b in further]
-    judged = judge(said, reads)
-    signs, flat = signs_of(judged, reads), [sign for one in judged for sign in one.signs]
+    judged = judge(said, decisive)
+    signs, flat = signs_of(judged, decisive), [sign for one in judged for sign in one.signs]
     at_places = [f"{place}: {every[0]}, {most}" for place in setups]
     some = [one for one in judged if one.says in at_places]
     final = [*(one for one in judged if one not in some), *([middle(some)] if some else [])]
@@ -330,21 +334,23 @@ def contest(
             cells = [" - ".join(both)]
             for measure in MEASURES:
                 sign = signs.get(f"{place}: {pair}, {measure}")
-                cells += found[name, pair, place, measure].row(BELOW[sign[name]] if sign else "-")
+                cells += found[name, pair, place, measure].row(
+                    BELOW[sign[name]] if sign and name in sign else "-"
+                )
             rows[cells[0]] = cells
         tables.append(table(f"{place}: {TITLE.format(len(sampled))}", HEADS, rows.values()))
-    brief = all(isinstance(one, Fact) for one in said)
+    nothing = all(isinstance(one, Fact) for one in said)
     return finding(
         settled(final),
         f"{what}: surely ahead in {flat.count(True)} of {len(flat)} comparisons, surely not in "
-        f"{flat.count(False)}{'; trained too briefly to decide' if brief else ''}.",
+        f"{flat.count(False)}{'; trained too briefly to decide' if nothing else ''}.",
         {"instances": len(sampled), "jobs": next(iter(setups.values())).jobs, **counted(final)},
         *tables,
         *shown(context),
         small=context.quick,
         assumes="\n\n".join(filter(None, (RULE, told(groups.values())))),
         remark=remark,
-        signs={} if brief else signs,
+        signs={} if nothing else signs,
     )
 
 
