@@ -122,7 +122,7 @@ def case_priority(context: Context, das: Group, da: Group) -> Finding:
         moved = round(float(np.abs(leads[:, :2] - leads[:, 2:]).mean()), 4)
         rows.append((group.label, len(group), *(leads > 0.0).sum(0).tolist(), by_state[-1], moved))
     return finding(
-        Verdict.HOLDS if by_state[0] == len(das) else Verdict.UNDETERMINED,
+        holds_if(by_state[0] == len(das) and not das.brief, Verdict.UNDETERMINED),
         f"The machines decide which job is first under {by_state[0]} of {len(das)} trained networks; the "
         f"picture alone does not tell why.",
         {},
@@ -170,7 +170,7 @@ def case_affinity(context: Context, das: Group, mc: Group) -> Finding:
         gap = float(np.abs(same[:, CONTENDING] - same[:, ALIKE[0]]).max())
         rows.append((group.label, len(group), least, gap))
     return finding(
-        holds_if(rows[0][2] == len(das) and rows[0][3] > 0.0, Verdict.UNDETERMINED),
+        holds_if(rows[0][2] == len(das) and rows[0][3] > 0.0 and not das.brief, Verdict.UNDETERMINED),
         "Where the contending job takes as much as the others, its machine gets the same affinity as theirs.",
         {"largest difference where amounts are the same": max(row[3] for row in rows)},
         table(

@@ -83,7 +83,8 @@ class Group:
     @property
     def brief(self) -> bool:
         """Whether any of its networks learned from fewer jobs than the paper's, as far as records say."""
-        return any(records().get(one.stem, {"jobs": 0})["jobs"] < PAPER_JOBS for one in self.files)
+        known = records() if self.files else {}
+        return any(known.get(one.stem, {"jobs": 0})["jobs"] < PAPER_JOBS for one in self.files)
 
     def plan(self) -> dict[str, Any]:
         """Return the settings by which its networks were trained, as far as their files tell."""
@@ -294,9 +295,6 @@ def contest(
     groups = {name: group_of(name, context) for both in duels.values() for name in both}
     if few := lacking(groups.values()):
         return few
-    ablations = {name for pair in every for name in pair.split(" - ")} & {*ABLATIONS}
-    brief = {read: any(groups[by.get(one, one)].brief for one in ablations) for read, by in reads.items()}
-    decisive = {read: by for read, by in reads.items() if not brief[read]} or reads
     setups = places(context) if places else {"Small, rho 0.8": base_setup(context)}
     sampled = traces(context)
     players = [who for group in groups.values() for who in group.members]
@@ -307,9 +305,15 @@ def contest(
         for (place, setup), (measure, of) in product(setups.items(), MEASURES.items())
     }
 
+    brief = {name for name, group in groups.items() if group.brief}
+    ablations = {name for pair in every for name in pair.split(" - ")} & {*ABLATIONS}
+    decisive = {
+        read: by for read, by in reads.items() if not brief & {by.get(one, one) for one in ablations}
+    } or reads
+
     def say(pair: str, where: str, measure: str, *places: str) -> Said:
         says = f"{where}: {pair}, {measure}"
-        if any(groups[one].brief for name in decisive for one in duels[name, pair]):
+        if any(one in brief for name in decisive for one in duels[name, pair]):
             return Fact(says, "trained too briefly", None)
         at = {name: [found[name, pair, place, measure] for place in places] for name in decisive}
         gaps = {name: of[0] - of[1] if of[1:] else of[0] for name, of in at.items()}
@@ -339,18 +343,18 @@ def contest(
                 )
             rows[cells[0]] = cells
         tables.append(table(f"{place}: {TITLE.format(len(sampled))}", HEADS, rows.values()))
-    nothing = all(isinstance(one, Fact) for one in said)
+    none_counts = all(isinstance(one, Fact) for one in said)
     return finding(
         settled(final),
         f"{what}: surely ahead in {flat.count(True)} of {len(flat)} comparisons, surely not in "
-        f"{flat.count(False)}{'; trained too briefly to decide' if nothing else ''}.",
+        f"{flat.count(False)}{'; trained too briefly to decide' if none_counts else ''}.",
         {"instances": len(sampled), "jobs": next(iter(setups.values())).jobs, **counted(final)},
         *tables,
         *shown(context),
         small=context.quick,
         assumes="\n\n".join(filter(None, (RULE, told(groups.values())))),
         remark=remark,
-        signs={} if nothing else signs,
+        signs={} if none_counts else signs,
     )
 
 
