@@ -297,19 +297,10 @@ def contest(
         return few
     setups = places(context) if places else {"Small, rho 0.8": base_setup(context)}
     sampled = traces(context)
-    players = [who for group in groups.values() for who in group.members]
-    runs.play_all(context, product(players, setups.values()), sampled)
-    found = {
-        (*duel, place, measure): compare(*(values(groups[one], setup, sampled, of) for one in both))
-        for duel, both in duels.items()
-        for (place, setup), (measure, of) in product(setups.items(), MEASURES.items())
-    }
+    found = _played(context, duels, groups, setups, sampled)
 
     brief = {name for name, group in groups.items() if group.brief}
-    ablations = {name for pair in every for name in pair.split(" - ")} & {*ABLATIONS}
-    decisive = {
-        read: by for read, by in reads.items() if not brief & {by.get(one, one) for one in ablations}
-    } or reads
+    decisive = _decisive(reads, every, brief)
 
     def say(pair: str, where: str, measure: str, *places: str) -> Said:
         says = f"{where}: {pair}, {measure}"
@@ -331,31 +322,67 @@ def contest(
     at_places = [f"{place}: {every[0]}, {most}" for place in setups]
     some = [one for one in judged if one.says in at_places]
     final = [*(one for one in judged if one not in some), *([middle(some)] if some else [])]
-    tables = []
-    for place in setups:
-        rows = {}
-        for (name, pair), both in duels.items():
-            cells = [" - ".join(both)]
-            for measure in MEASURES:
-                sign = signs.get(f"{place}: {pair}, {measure}")
-                cells += found[name, pair, place, measure].row(
-                    BELOW[sign[name]] if sign and name in sign else "-"
-                )
-            rows[cells[0]] = cells
-        tables.append(table(f"{place}: {TITLE.format(len(sampled))}", HEADS, rows.values()))
     none_counts = all(isinstance(one, Fact) for one in said)
     return finding(
         settled(final),
         f"{what}: surely ahead in {flat.count(True)} of {len(flat)} comparisons, surely not in "
         f"{flat.count(False)}{'; trained too briefly to decide' if none_counts else ''}.",
         {"instances": len(sampled), "jobs": next(iter(setups.values())).jobs, **counted(final)},
-        *tables,
+        *_tables(duels, found, setups, signs, len(sampled)),
         *shown(context),
         small=context.quick,
         assumes="\n\n".join(filter(None, (RULE, told(groups.values())))),
         remark=remark,
         signs={} if none_counts else signs,
     )
+
+
+def _played(
+    context: Context,
+    duels: Mapping[tuple[str, str], Sequence[str]],
+    groups: Mapping[str, Group],
+    places: Mapping[str, Setup],
+    sampled: Sequence[int],
+) -> dict[tuple[str, str, str, str], Versus]:
+    """Return what each pair in each reading came to at each place, in each measure."""
+    players = [who for group in groups.values() for who in group.members]
+    runs.play_all(context, product(players, places.values()), sampled)
+    return {
+        (*duel, place, measure): compare(*(values(groups[one], setup, sampled, of) for one in both))
+        for duel, both in duels.items()
+        for (place, setup), (measure, of) in product(places.items(), MEASURES.items())
+    }
+
+
+def _decisive(
+    reads: Mapping[str, Mapping[str, str]], every: Iterable[str], brief: set[str]
+) -> Mapping[str, Mapping[str, str]]:
+    """Return the readings of whose networks none is brief, or all if there is no such one."""
+    ablations = {name for pair in every for name in pair.split(" - ")} & {*ABLATIONS}
+    known = {read: by for read, by in reads.items() if not brief & {by.get(one, one) for one in ablations}}
+    return known or reads
+
+
+def _tables(
+    duels: Mapping[tuple[str, str], Sequence[str]],
+    found: Mapping[tuple[str, str, str, str], Versus],
+    places: Iterable[str],
+    signs: Mapping[str, Mapping[str, bool | None]],
+    many: int,
+) -> list[Table]:
+    """Return a table of each place: how far pairs are apart, and whether the first is surely below."""
+    tables = []
+    for place in places:
+        rows = {}
+        for (name, pair), both in duels.items():
+            cells = [" - ".join(both)]
+            for measure in MEASURES:
+                sign = signs.get(f"{place}: {pair}, {measure}")
+                known = BELOW[sign[name]] if sign and name in sign else "-"
+                cells += found[name, pair, place, measure].row(known)
+            rows[cells[0]] = cells
+        tables.append(table(f"{place}: {TITLE.format(many)}", HEADS, rows.values()))
+    return tables
 
 
 def base_setup(context: Context) -> Setup:
