@@ -54,9 +54,9 @@ class Training:
         In how many of the iterations they learn to decide as FIFO-Consolidate, before they learn by reward.
     variate
         What is subtracted from the reward. "ahead": at every decision, what all would cost in the end if
-        FIFO-Consolidate took over, or with the prior "estimates" the shortest estimate first. "accrued": what
-        FIFO-Consolidate has cost on the same jobs up to the same time. "none": nothing. All add up to the
-        same, but for a constant of the instance.
+        FIFO-Consolidate took over, or with the prior "estimates" the shortest estimate first, and with the
+        prior "patient" DRF-Patient. "accrued": what FIFO-Consolidate has cost on the same jobs up to the
+        same time. "none": nothing. All add up to the same, but for a constant of the instance.
     reward_limit
         Limit of a step's reward, either way, in mean costs of a job under FIFO-Consolidate; a few
         decisions about jobs that run for days would drown all others. The literal reward has its own unit.

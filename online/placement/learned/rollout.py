@@ -152,11 +152,8 @@ def play(
     sees = frozenset({"estimates"}) if design.sees_estimates else frozenset[str]()
     instance.episode(sees)  # refuses jobs without estimates, if these are seen
     width = design.hidden if design.placement == "process" else 0
-    kept, looks_ahead = (
-        kept_of(n, len(setting.capacity), setting.window, width, design.holds),
-        variate == "ahead",
-    )
-    table, draws = instance.table, generator is not None
+    kept = kept_of(n, len(setting.capacity), setting.window, width, design.holds)
+    table, draws, looks_ahead = instance.table, generator is not None, variate == "ahead"
     d = episode(
         (networks.shape, networks.weights, networks.process, encodings(networks, min(n, setting.window))),
         (setting.slowdown.contention, setting.window, design.history, draws, looks_ahead),
