@@ -115,7 +115,11 @@ def test_decisions_are_those_of_pytorch(name: str, crowd: tuple[Setting, list[Ob
     assert compare(loud(VARIANTS[name], seed=1), *crowd) > 25
 
 
-@pytest.mark.parametrize("name", TRAINED)
+NEVER_WAIT = [name for name, policy in TRAINED.items() if not policy().networks().design.holds]
+"""Of those that let jobs wait, PyTorch decides nothing: it sees the distributions that they draw from."""
+
+
+@pytest.mark.parametrize("name", NEVER_WAIT)
 def test_shipped_networks_decide_as_with_pytorch(name: str, crowd: tuple[Setting, list[Observation]]) -> None:
     assert compare(restored(name, 0), *crowd) > 25
 
@@ -131,7 +135,7 @@ def restored(name: str, member: int) -> Actor:
 @pytest.mark.slow
 @pytest.mark.parametrize("cluster", ["small", "large"])
 def test_ten_thousand_decisions_are_those_of_pytorch(cluster: str) -> None:
-    shipped = [(name, member) for name in TRAINED for member in members(name)]
+    shipped = [(name, member) for name in NEVER_WAIT for member in members(name)]
     surely = 0
     for number, one in enumerate(shipped):
         setting, observations = watched(
