@@ -50,6 +50,7 @@ CAPACITY = replace(DESIGNS["da-mc"], features="capacity", prior="consolidate")
 FILES = {
     **{name: DESIGNS[name] for name in ("da", "da-mc", "da-rwgp", "das", "dl2", "rifling")},
     "clone-ppo": DESIGNS["da-mc"],
+    "das-literal": DESIGNS["das"],
     "da-mc-capacity": CAPACITY,
     "da-mc-estimates": replace(CAPACITY, features="estimates"),
     "da-mc-prior": replace(DESIGNS["da-mc"], prior="consolidate"),
