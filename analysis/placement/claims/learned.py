@@ -83,6 +83,16 @@ def by_rate(context: Context) -> dict[str, Setup]:
     return {name: replace(base, rho=base.rho * rate) for name, rate in RATES.items()}
 
 
+WEIGHTS = (1, 10, 100)
+"""Of outcomes, in the unit of affinities by that of the logarithm of a slowdown."""
+
+
+def loads(context: Context) -> dict[str, Setup]:
+    """Return Small where there is room and where there is little."""
+    base = base_setup(context)
+    return {f"Small, rho {rho:g}": replace(base, rho=rho) for rho in (base.rho, ROOM["small"])}
+
+
 SIGMAS = (trained.ESTIMATES, 1.5)
 """Of the error of the estimates: as in the training, and worse."""
 
@@ -176,6 +186,18 @@ compared(
     beside=["das - untrained das", f"das-literal - {FIFO}"],
     because=Why.SAMPLES,
     remark="Where a formula cannot be followed as it stands, `docs/training.md` says what is nearest to it.",
+)
+compared(
+    "outcomes-pay",
+    "Sec. 4.2",
+    "DAS with a process that learns from outcomes",
+    [f"{trained.OUTCOMES}{weight} - das" for weight in WEIGHTS],
+    says="The process pays in play once it learns from outcomes, the slowdowns of the jobs placed last.",
+    how="DAS with and without, the same networks, at two loads on Small; three weights of the outcomes.",
+    ours=True,
+    places=loads,
+    because=Why.SAMPLES,
+    remark="Of machines that look alike the process thinks alike, so that it hardly moves their ranks.",
 )
 compared(
     "beats-consolidate",

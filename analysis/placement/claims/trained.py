@@ -65,6 +65,9 @@ HEADS = "policies | " + " | ".join(
     f"{word} {of}" for word in MEASURES for of in ("(%)", "surely", "by seed (%)", "ahead")
 )
 
+OUTCOMES = "das outcomes "
+"""What the name of DAS with outcomes in its process begins with; their weight follows."""
+
 ESTIMATES = 0.5
 """Standard deviation of the logarithm of the error of the estimates that the networks were trained with."""
 
@@ -119,6 +122,11 @@ def group_of(name: str, context: Context) -> Group:
     """Return what a name stands for: a rule, alone; networks before any training; or trained ones."""
     if name in RULES:
         return Group(name, (RULES[name],))
+    if name.startswith(OUTCOMES):
+        weight = ("outcomes", float(name.removeprefix(OUTCOMES)))
+        of = trained("das", context)
+        told = (replace(m, label=f"{m.label}, {name}", settings=(*m.settings, weight)) for m in of.members)
+        return Group(name, tuple(told), of.files)
     if name.startswith("untrained "):
         return untrained(name.removeprefix("untrained "), context.pick(2, 5, 10))
     return trained(name, context)

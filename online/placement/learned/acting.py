@@ -11,6 +11,7 @@ from ....models.placement.instance import PlacementInstance, taken_schedule
 from ....models.placement.schedule import Schedule
 from ....models.placement.setting import Observation, Setting
 from .features import Eyes
+from .outcomes import Outcomes
 from .process import deviations
 from .weights import Networks, encodings
 
@@ -43,11 +44,15 @@ class Player:
     """Networks in one simulation.
 
     The random walk process does not move the means: it learns by how much affinities were off them, and means
-    that are played are off by nothing. So it changes no decision, and only :meth:`scores` shows what it says.
+    that are played are off by nothing. So it changes no decision, and only :meth:`scores` shows what it says;
+    unless it learns from ``outcomes``, with a weight above 0.
     """
 
-    def __init__(self, networks: Networks, setting: Setting, rng: np.random.Generator) -> None:
+    def __init__(
+        self, networks: Networks, setting: Setting, rng: np.random.Generator, outcomes: float = 0.0
+    ) -> None:
         self._networks, self._rng = networks, rng
+        self._outcomes = Outcomes(setting, networks, outcomes) if outcomes > 0.0 else None
         self._eyes = Eyes(setting, networks.design.sees_estimates)
         self._rows = networks.design.readings.literal("history")
         # What the process remembers: encoded jobs and machines of the last placed jobs, or, read literally,
@@ -73,13 +78,27 @@ class Player:
             self._eyes.known,
             (*all_, estimate, one.waiting, one.free, one.running),
             self._times(one),
+            self._shift(one),
         )
         made = Decision(*decision)
+        if self._outcomes is not None:
+            self._outcomes.note(one, made.rows, encoded, around)
         self._began.update(dict.fromkeys(made.rows[:, 0].tolist(), one.time))
         if networks.design.placement == "process":
             jobs = (encoded,) if self._rows else encoded[made.started]
             self._past.extend((job, around) for job in jobs)
         return made
+
+    def _shift(self, seen: Observation) -> np.ndarray:
+        """Return what is added to the affinities of the jobs, shape (w, M); empty if nothing is."""
+        if self._outcomes is None:
+            return np.empty((0, len(self._eyes.capacity)), dtype=np.float32)
+        from .kernels import encode
+
+        scene, networks = self._eyes.look(seen), self._networks
+        seen_as = scene.jobs, scene.machines, encodings(networks, len(scene.jobs))
+        encoded = encode(networks.shape, networks.weights, *seen_as)
+        return self._outcomes.shift(seen, self._eyes.known, *encoded).astype(np.float32)
 
     def _times(self, seen: Observation) -> np.ndarray:
         """Return for how long all running jobs have run together and their number; the same of the ended."""

@@ -322,14 +322,15 @@ def give_back(free, need, rows):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True)
-def decide(shape, weights, positions, capacity, known, seen, past):  # type: ignore[no-untyped-def]
+def decide(shape, weights, positions, capacity, known, seen, past, shift):  # type: ignore[no-untyped-def]
     """Return the decision by the means of the actions.
 
     ``known`` are GPUs and intensity of the jobs by their number, and ``seen`` the observation: time, jobs,
     submissions, instances, needs, intensities, estimates (empty if there are none), how many jobs wait, what
-    is free and what runs; ``past`` are elapsed and ended as in :func:`look_at_hold`, shape (2, 2). Returns
-    the rows (job, machine, count), the priorities (w,), the places of the jobs that start and their
-    affinities, (s,) and (s, M), and the encoded jobs and machines. Jobs are tried by falling priority, each
+    is free and what runs; ``past`` are elapsed and ended as in :func:`look_at_hold`, shape (2, 2);
+    ``shift``, if not empty, is added to the affinities, shape (w, M). Returns the rows (job, machine, count),
+    the priorities (w,), the places of the jobs that start and their affinities, (s,) and (s, M), and the
+    encoded jobs and machines. Jobs are tried by falling priority, each
     on machines of falling affinity; only of a job that still fits they are needed.
     """
     now, names, submit, instances, need, intensity, estimate, waiting, free, running = seen
@@ -351,6 +352,8 @@ def decide(shape, weights, positions, capacity, known, seen, past):  # type: ign
             if shape.pairs > 0 or shape.prior > 0 or shape.holds:
                 look_at_pairs_of(capacity, free, instances[p], need[p], intensity[p], load, pairs)
             affinities[count] = affinities_of(shape, weights, encoded[p], around, pairs)[:, 0]
+            if shift.size > 0:
+                affinities[count] += shift[p]
             ranked = np.argsort(-affinities[count], kind="mergesort")
         else:
             rule = CONSOLIDATE if shape.consolidates else FIRST_FIT

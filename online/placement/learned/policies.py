@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ....models.base import InputError
-from ....models.draw import choose, whole
+from ....models.draw import choose, real, whole
 from ....models.placement.setting import Observation, Setting
 from ...base import Traits
 from .design import DESIGNS
@@ -145,10 +145,38 @@ class Das(Trained):
     The design of Sec. 4 with the features of the paper, read so that it can work
     (:class:`.design.Readings`), and trained here. In play the process is inert: it learns by how much
     affinities were off their means, and of means that are played that is nothing. What it adds can only come
-    from the training, where affinities are drawn.
+    from the training, where affinities are drawn. With ``outcomes`` it is amended: an affinity then was off
+    by how much the job was slowed down where it was put, which a scheduler knows of what it has placed.
+
+    Parameters
+    ----------
+    member, checkpoint
+        See :class:`Trained`.
+    outcomes
+        The weight of outcomes: by how much an affinity was too high for each unit of the natural logarithm of
+        the slowdown; 0, as in the paper: not at all. Only of networks with the process, soundly read.
+
+    Raises
+    ------
+    InputError
+        As of :class:`Trained`, and for a weight below 0, or for networks without the process.
     """
 
+    outcomes: float = 0.0
     name: str = field(default="das", init=False)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self.outcomes = real("outcomes", self.outcomes, 0.0)
+        design = self.networks().design if self.outcomes > 0.0 else DESIGNS["das"]
+        if design.placement != "process" or design.in_steps:
+            raise InputError("outcomes: only of networks that have the process, in its sound reading")
+
+    def start(self, setting: Setting, rng: np.random.Generator) -> None:
+        """Store the machines and forget all jobs and outcomes."""
+        from .acting import Player
+
+        self._player = Player(self.networks(), setting, rng, self.outcomes)
 
 
 @dataclass

@@ -1,4 +1,4 @@
-"""What the random walk process says of affinities in play: how sure it is. See :mod:`.gaussian`."""
+"""What the random walk process says of affinities in play. See :mod:`.gaussian`."""
 
 from __future__ import annotations
 
@@ -49,6 +49,17 @@ def _variances(networks: Networks, seen: np.ndarray) -> np.ndarray:
 
     ``seen`` are the machines as seen by each job, shape (1 + T, M, d).
     """
+    kernel, log_noise = _covariance(networks, seen)
+    m = seen.shape[1]
+    if networks.design.readings.literal("process"):  # of whole graphs: all machines share one variance
+        return np.full(m, _given(kernel, 1, log_noise)[0, 0])
+    literal = networks.design.readings.literal("matern")
+    found = _given(_projected(kernel) if literal else kernel, m, log_noise)
+    return np.diagonal(_projected(found) if literal else found)
+
+
+def _covariance(networks: Networks, seen: np.ndarray) -> tuple[np.ndarray, float]:
+    """Return the covariance (12) of machines as seen by each job, or of whole graphs; and the log noise."""
     readings = networks.design.readings
     scalars = {name: float(networks.arrays[f"placement.{name}"]) for name in SCALARS}
     graphs, m, _ = seen.shape
@@ -60,14 +71,36 @@ def _variances(networks: Networks, seen: np.ndarray) -> np.ndarray:
     blocks = similar.reshape(graphs, m, graphs, m)
     psi = np.stack([walks(blocks[t, :, t] / m, weight, geometric=geometric) for t in range(graphs)])
     scale = np.exp(scalars["log_scale"]) * (1.0 - weight if geometric else np.exp(-weight))
-    if readings.literal("process"):  # of whole graphs: all machines share one variance
+    if readings.literal("process"):
         sums = psi.mean(1)
-        return np.full(m, _given(scale * sums @ sums.T, 1, scalars["log_noise"])[0, 0])
+        return np.asarray(scale * sums @ sums.T), scalars["log_noise"]
     nodes = psi.reshape(graphs * m, -1)
-    kernel = scale * similar * (nodes @ nodes.T)
-    literal = readings.literal("matern")
-    found = _given(_projected(kernel) if literal else kernel, m, scalars["log_noise"])
-    return np.diagonal(_projected(found) if literal else found)
+    return np.asarray(scale * similar * (nodes @ nodes.T)), scalars["log_noise"]
+
+
+def shifts(
+    networks: Networks,
+    jobs: np.ndarray,
+    around: np.ndarray,
+    past: Sequence[tuple[np.ndarray, np.ndarray]],
+    outcomes: Sequence[tuple[np.ndarray, float]],
+) -> np.ndarray:
+    """Return by how much outcomes move affinities of encoded jobs to encoded machines, (13), shape (w, M).
+
+    Of each encoded job of ``past``, with the machines then, ``outcomes`` has the machines it was put on and
+    by how much their affinities were off.
+    """
+    m = len(around)
+    of = np.concatenate([(1 + t) * m + where for t, (where, _) in enumerate(outcomes)])
+    off = np.concatenate([np.full(len(where), by) for where, by in outcomes])
+    known = [_points(networks, *one) for one in past]
+    result = np.empty((len(jobs), m))
+    for row, job in enumerate(jobs):
+        seen = np.stack([_points(networks, job, around), *known]).astype(np.float64)
+        kernel, log_noise = _covariance(networks, seen)
+        gram = kernel[np.ix_(of, of)] + np.exp(log_noise) * np.eye(len(of))
+        result[row] = kernel[:m, of] @ np.linalg.solve(gram, off)
+    return result
 
 
 def matern(square: np.ndarray) -> np.ndarray:
