@@ -96,6 +96,7 @@ class Look(NamedTuple):
 def look_again() -> None:
     """Forget what source and versions there were; what has changed has other keys from now on."""
     last_look.cache_clear()
+    source_of.cache_clear()
     last_look()  # before any key, so that no process may run what is newer than the keys
 
 
@@ -135,6 +136,7 @@ def changed() -> str:
     return f"{places[0]}{more} changed meanwhile" if places else "it is not the one here"
 
 
+@cache
 def source_of(layers: tuple[str, ...], rooms: tuple[str, ...] | None = None) -> str:
     """Return a hash of the source in these layers at the last look, and of the versions of libraries.
 

@@ -80,9 +80,9 @@ LARGE: Scenarios = {
 def _figure_5(context: Context) -> Finding:
     """At the large scale (100 job types, 1024 servers) OGASched still leads.
 
-    The large size as printed; an eighth of the servers and 80 slots outside the full mode.
+    The large size as printed; an eighth of the servers and 40 slots outside the full mode.
     """
-    less = context.pick({"ports": 20, "servers": 30, "slots": 30}, {"servers": 128, "slots": 80}, {})
+    less = context.pick({"ports": 20, "servers": 30, "slots": 30}, {"servers": 128, "slots": 40}, {})
     setup = replace(Setup("large", slots=10000), **less)
     here, slots = on(context, seeds(context, 3, 5, 5), LARGE), setup.slots or 0
     points = checkpoints(slots, 40).tolist()
@@ -109,7 +109,7 @@ def _figure_3(context: Context) -> Finding:
     servers = context.pick((32, 128, 256), (32, 128, 256), (32, 64, 128, 256, 512))
     ports = context.pick((10, 20), (10, 20), (5, 10, 20, 40))
     levels = context.pick((0.1, 1.0, 20.0), (0.1, 1.0, 20.0), (0.1, 0.5, 1.0, 2.0, 5.0, 10.0, 20.0))
-    here, there = on(context), on(context, seeds(context, 3, 20, 20))
+    here, there = on(context), on(context, seeds(context, 3, 15, 20))
     by_servers = here.play(PLAYERS, varied(context, "servers {}", "servers", servers))
     by_ports = here.play(PLAYERS, varied(context, "ports {}", "ports", ports))
     by_level = here.play(PLAYERS, varied(context, LEVEL, "contention", levels), readings.WITH_OPTIMA)
@@ -171,7 +171,7 @@ def _figure_6(context: Context) -> Finding:
 
     Gain and penalty per slot apart, by contention level from 1; slowly being less than in proportion.
     """
-    here, setup = on(context, seeds(context, 3, 16, 20)), Setup(slots=context.pick(10, 20, 2000))
+    here, setup = on(context, seeds(context, 3, 8, 20)), Setup(slots=context.pick(10, 20, 2000))
     levels = context.pick((1.0, 20.0), (1.0, 20.0), (1.0, 2.0, 5.0, 10.0, 20.0))
 
     def by_level(part: int, unit: str) -> Study:

@@ -45,7 +45,7 @@ def _gang_regret(context: Context) -> Finding:
     """
     lines = []
     for seed in track(context, seeds(context, 2, 3, 10)):
-        base = generate("tiny", seed, slots=context.pick(10, 40, 200))
+        base = generate("tiny", seed, slots=context.pick(10, 20, 200))
         instance = model.generate_gang(base, seed)
         optimum = relied_on("gang", ORACLES["gang"], instance)
         runs = [play(PerturbedLeader(), instance, own).total for own in range(context.pick(3, 5, 10))]

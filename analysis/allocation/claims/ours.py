@@ -38,8 +38,8 @@ def _beyond_the_paper(context: Context) -> Finding:
     Both on instances that no other check plays on.
     """
     names = context.pick(FEWER, FEWER, readings.UNITS)
-    place = readings.Place(context, apart(context, 3, 5, 10), {name: readings.UNITS[name] for name in names})
-    setup = Setup(slots=context.pick(20, 60, 2000))
+    place = readings.Place(context, apart(context, 3, 4, 10), {name: readings.UNITS[name] for name in names})
+    setup = Setup(slots=context.pick(20, 40, 2000))
     study = place.play((HEDGE, *STARTS.values()), {"": setup}, replace(readings.LAB, note=NOTE))
     said = []
     for start, who in STARTS.items():

@@ -82,7 +82,7 @@ def varied(context: Context, text: str, argument: str, values: Iterable[Any]) ->
 
 def fig_2(context: Context) -> Setup:
     """Return the setting of Fig. 2."""
-    return Setup(slots=context.pick(100, 200, 8000), overhead=(0.4, 0.6), contention=11.0)
+    return Setup(slots=context.pick(100, 100, 8000), overhead=(0.4, 0.6), contention=11.0)
 
 
 @dataclass(frozen=True)
@@ -130,7 +130,7 @@ def on(context: Context, sampled: Sequence[int] = (), scenarios: Scenarios = UNI
     """Return the place of most claims, or another; a smoke test leaves out units between the ends."""
     left_out = ("the same", "4 cores", "2 cores") if context.quick else ()
     kept = {name: turn for name, turn in scenarios.items() if not name.startswith(left_out)}
-    return Place(context, sampled or seeds(context, 3, 10, 20), kept)
+    return Place(context, sampled or seeds(context, 3, 8, 20), kept)
 
 
 def by_step(study: Study, of: Of, names: Mapping[str, str] = STEPS) -> dict[str, np.ndarray]:

@@ -176,7 +176,7 @@ def _rho_and_density(context: Context) -> Finding:
     by_rho = varied(context, "rho = {}", "arrival_probability", (0.3, 0.7))
     by_density = varied(context, "density {:g}", "density", (2.0, 3.0))
     arrivals = on(context).play(OGASCHED, by_rho)
-    graphs = on(context, seeds(context, 3, 40, 40)).play(OGASCHED, by_density)
+    graphs = on(context, seeds(context, 3, 24, 40)).play(OGASCHED, by_density)
     denser = "earns more at density 3 than at 2: its gain grows more than its penalty"
     return readings.finding(
         graphs,

@@ -124,10 +124,10 @@ def _theorem_1_holds(context: Context) -> Finding:
     OGASched with the constant step on small instances of all families under random, periodic, one-sided and
     adaptive arrivals, against the certified bound of the stationary optimum.
     """
-    rng, lengths = context.rng(), context.pick((10, 100), (10, 1000), (10, 100, 1000, 5000))
+    rng, lengths = context.rng(), context.pick((10, 100), (10, 300), (10, 100, 1000, 5000))
     ratios: dict[str, list[float]] = {}
     tight, below, worst = -np.inf, 0, None
-    for drawn in track(context, _settings(context.pick(4, 17, 200), SEEDS_APART * context.seed)):
+    for drawn in track(context, _settings(context.pick(4, 12, 200), SEEDS_APART * context.seed)):
         still = drawn.setting.port_rewards(fair_share(drawn.setting))
         for slots in lengths:
             for name, arrivals in _arrivals(drawn, slots, rng).items():
@@ -175,7 +175,7 @@ def _equation_26(context: Context) -> Finding:
     One server, 101 ports, linear utilities; regret over T under (26) and under the constant step.
     """
     lines = []
-    for slots in context.pick((300, 1000), (300, 1000, 3000), (300, 1000, 3000, 10000)):
+    for slots in context.pick((300, 1000), (300, 600, 1200), (300, 1000, 3000, 10000)):
         instance = six_slot_example(slots)
         regrets = [_regret(instance, step=step) for step in ("per-slot", "constant")]
         lines.append((slots, theorem_1(instance), *regrets))
@@ -317,8 +317,8 @@ def _growth_in_slots(context: Context) -> Finding:
 
     Growth exponent over T with a confidence interval, and an instance without regret.
     """
-    lengths = np.array(context.pick((50, 100, 200), (125, 250, 500, 1000), (250, 1000, 4000, 16000)))
-    sampled = seeds(context, 5, 5, 20)
+    lengths = np.array(context.pick((50, 100, 200), (50, 100, 200, 400), (250, 1000, 4000, 16000)))
+    sampled = seeds(context, 5, 4, 20)
     made = (generate("default", seed, slots=int(lengths[-1])) for seed in track(context, sampled))
     regret = np.array([[_regret(one.with_arrivals(one.arrivals[:n])) for n in lengths] for one in made])
     slope = growth_exponent(lengths, regret)
@@ -357,7 +357,7 @@ def _growth_in_ports(context: Context) -> Finding:
     One less the growth exponent over |L|, on two families of graphs, and that of the bound.
     """
     counts = np.array(context.pick((5, 10, 20), (5, 10, 20, 40), (5, 10, 20, 40, 80, 160)))
-    sampled, slots = seeds(context, 5, 6, 20), context.pick(60, 250, 2000)
+    sampled, slots = seeds(context, 5, 4, 20), context.pick(60, 100, 2000)
     regret, rows = dict[str, np.ndarray](), []
     for name, density in track(context, GRAPHS.items()):
         setups = [Setup(slots=slots, ports=n, servers=64, density=density(n)) for n in counts.tolist()]
@@ -469,7 +469,7 @@ def _looseness(context: Context) -> Finding:
 
     The bound beside the stationary optimum of default instances.
     """
-    sampled, below = seeds(context, 3, 5, 20), {}
+    sampled, below = seeds(context, 3, 4, 20), {}
     for name, turn in track(context, UNITS.items()):
         made = [instance(turn(Setup()), seed) for seed in sampled]
         below[name] = np.array([100.0 * (1.0 - theorem_1(one) / hindsight(one).value) for one in made])
@@ -492,7 +492,7 @@ def _worst_arrivals(context: Context) -> Finding:
     found = worst_case(Ogasched, made, seed=context.seed, evaluations=2**14)
     context.progress(0.5)
     longer = made.with_arrivals(np.zeros((24, 2), dtype=np.int64))
-    searched = worst_case(Ogasched, longer, seed=context.seed, evaluations=context.pick(100, 800, 10000))
+    searched = worst_case(Ogasched, longer, seed=context.seed, evaluations=context.pick(100, 300, 10000))
     both = {"all 0/1 sequences": found, "search": searched}
     ratio = max(w.regret / w.bound for w in both.values())
     beaten = next((w.instance for w in both.values() if w.regret > w.bound), None)
