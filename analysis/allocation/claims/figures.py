@@ -84,7 +84,7 @@ def _figure_5(context: Context) -> Finding:
     """
     less = context.pick({"ports": 20, "servers": 30, "slots": 30}, {"servers": 128, "slots": 40}, {})
     setup = replace(Setup("large", slots=10000), **less)
-    here, slots = on(context, seeds(context, 3, 5, 5), LARGE), setup.slots or 0
+    here, slots = on(context, seeds(context, 3, 6, 6), LARGE), setup.slots or 0
     points = checkpoints(slots, 40).tolist()
     whole, end = (here.over_time(PLAYERS, setup, at) for at in (points, [slots]))
     best = {n: runs.optima(turn(setup), here.seeds)[:, None] for n, turn in here.scenarios.items()}
@@ -171,7 +171,7 @@ def _figure_6(context: Context) -> Finding:
 
     Gain and penalty per slot apart, by contention level from 1; slowly being less than in proportion.
     """
-    here, setup = on(context, seeds(context, 3, 8, 20)), Setup(slots=context.pick(10, 20, 2000))
+    here, setup = on(context, seeds(context, 3, 10, 20)), Setup(slots=context.pick(10, 20, 2000))
     levels = context.pick((1.0, 20.0), (1.0, 20.0), (1.0, 2.0, 5.0, 10.0, 20.0))
 
     def by_level(part: int, unit: str) -> Study:

@@ -105,7 +105,7 @@ def _step_26_grows(context: Context) -> Finding:
     The mean of (26) in the last tenth of a run against the first, over readings of the setting; each value as
     for the same number of edges with jobs, which takes out the luck of the arrivals.
     """
-    here, slots, tenths = on(context, seeds(context, 3, 5, 20)), context.pick(40, 100, 2000), range(1, 11)
+    here, slots, tenths = on(context, seeds(context, 3, 10, 20)), context.pick(40, 100, 2000), range(1, 11)
     names = {f"y(1) {start}": f"y(1) {start}" for start in ("zero", "fair")}
     starts = [Contender(name, partial(Ogasched, "per-slot", name.split()[-1])) for name in names]
 
@@ -202,7 +202,7 @@ def _figure_4(context: Context) -> Finding:
 
     Rewards over a grid of eta0 and decay; the best decay of the range against the best outside.
     """
-    here, setup = on(context, seeds(context, 3, 5, 10)), Setup(slots=context.pick(40, 200, 8000))
+    here, setup = on(context, seeds(context, 3, 6, 10)), Setup(slots=context.pick(40, 200, 8000))
     initial = context.pick((1.0, ETA0, 100.0), (1.0, ETA0, 100.0), (0.1, 1.0, 5.0, ETA0, 100.0))
     by_start, by_decay = [_stepped(eta, DECAY) for eta in initial], [_stepped(ETA0, d) for d in DECAYS]
     study = here.play(dict.fromkeys([CONSTANT, *by_start, *by_decay]), {"defaults": setup})
