@@ -18,7 +18,7 @@ from ...oracles.allocation.optimum import ORACLES
 from ...oracles.base import Optimum
 from ..engine.kept import optimum_of, run_of
 from ..experiments import policy_seed
-from ..optima import relied_on, remembered
+from ..optima import relied_on
 
 WHO_SEES = "OGASched decides before it sees the slot's arrivals, the heuristics after"
 """Stands in every table: the two kinds of policy do not play the same game."""
@@ -104,7 +104,6 @@ def optimum(setup: Setup, seed: int) -> float:
     return float(optimum_of(name, ORACLES[name], sampled, {})["value"]) / sampled.setting.slots
 
 
-@remembered
 def hindsight(sampled: AllocationInstance) -> Optimum[np.ndarray]:
     """Return the best stationary allocation in hindsight, on which a verdict rests."""
     return relied_on("stationary", ORACLES["stationary"], sampled)
