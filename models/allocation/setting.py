@@ -237,52 +237,39 @@ class Setting:
 class Blocks:
     """The rows of a setting, arranged in blocks of ``kernels.LANES`` rows of one utility family.
 
-    Entries of block b are ``start[b]:start[b + 1]``, as [position][lane]; ``blocks[b]`` has its lanes. Per
-    entry, ``limit`` is the most it can be, min(a, c) (0 in padding), and ``slot`` its place ``port * K +
-    kind`` in tables by port and kind (padding points at one place past the end). ``position`` is the entry of
-    each (edge, kind) of a decision, shape (E * K,). Per lane, ``cap`` and ``alpha`` are the capacity and
-    utility scale; per block, ``family`` is the utility family.
+    Entries of block b are ``start[b]:start[b + 1]``, as [position][lane]. Per entry, ``limit`` is the most it
+    can be, min(a, c) (0 in padding), and ``slot`` its place ``port * K + kind`` in tables by port and kind
+    (padding points at one place past the end). ``position`` is the entry of each (edge, kind) of a decision,
+    shape (E * K,). Per lane, ``cap`` and ``alpha`` are the capacity and utility scale; per block, ``family``
+    is the utility family.
     """
 
     def __init__(self, setting: Setting) -> None:
         lanes, kinds = _kernels().LANES, setting.kinds
         degree = np.diff(setting.server_start)
-        server, kind = np.divmod(np.arange(setting.servers * kinds), kinds)
-        family = setting.kind[server, kind]
-        used = np.flatnonzero(degree[server] > 0)
-        order = used[np.lexsort((kind[used], -degree[server[used]], family[used]))]
-        self.blocks: list[np.ndarray] = []
-        for code in range(len(utility.KINDS)):
-            same = order[family[order] == code]
-            self.blocks += [same[i : i + lanes].copy() for i in range(0, len(same), lanes)]
-        count = len(self.blocks)
-        depth = np.array([degree[server[rows[0]]] for rows in self.blocks], dtype=np.int64)
+        r, k = np.divmod(np.arange(setting.servers * kinds), kinds)
+        family = setting.kind[r, k]
+        order = np.lexsort((k, -degree[r], family))
+        order = order[degree[r[order]] > 0]
+        r, k, family = r[order], k[order], family[order]
+        lane = (np.arange(len(order)) - np.searchsorted(family, family)) % lanes
+        first = lane == 0  # in its block
+        block, depth = np.cumsum(first) - 1, degree[r[first]]
         self.start = np.concatenate([[0], np.cumsum(depth * lanes)]).astype(np.int64)
-        size = int(self.start[-1])
-        self.limit = np.zeros(size)
-        self.slot = np.full(size, setting.ports * kinds, dtype=np.int64)
+        self.cap, self.alpha = np.zeros((len(depth), lanes)), np.ones((len(depth), lanes))
+        self.cap[block, lane], self.alpha[block, lane] = setting.capacity[r, k], setting.alpha[r, k]
+        self.family = family[first].astype(np.int64)
+        row = np.repeat(np.arange(len(order)), degree[r])
+        rank = np.arange(len(row)) - np.repeat(np.cumsum(degree[r]) - degree[r], degree[r])
+        entry, edge = (self.start[block] + lane)[row] + rank * lanes, setting.server_start[r][row] + rank
+        size, kind = int(self.start[-1]), k[row]
+        self.limit, self.slot = np.zeros(size), np.full(size, setting.ports * kinds, dtype=np.int64)
+        self.limit[entry] = np.minimum(setting.edge_demand[edge, kind], setting.capacity[r, k][row])
+        self.slot[entry] = setting.port[edge] * kinds + kind
         self.position = np.empty(setting.shape[0] * kinds, dtype=np.int64)
-        self.cap = np.zeros((count, lanes))
-        self.alpha = np.ones((count, lanes))
-        self.family = np.empty(count, dtype=np.int64)
-        for b, rows in enumerate(self.blocks):
-            r, k = server[rows], kind[rows]
-            self.cap[b, : len(rows)] = setting.capacity[r, k]
-            self.alpha[b, : len(rows)] = setting.alpha[r, k]
-            self.family[b] = family[rows[0]]
-            self._fill(setting, b, r, k, degree)
-        for array in (*self.blocks, *vars(self).values()):  # a policy gets at them through its setting
-            if isinstance(array, np.ndarray):
-                array.setflags(write=False)
-
-    def _fill(self, setting: Setting, b: int, r: np.ndarray, k: np.ndarray, degree: np.ndarray) -> None:
-        lane = np.repeat(np.arange(len(r)), degree[r])
-        rank = np.concatenate([np.arange(n) for n in degree[r]])
-        edge = setting.server_start[r][lane] + rank
-        entry = self.start[b] + rank * self.cap.shape[1] + lane
-        self.limit[entry] = np.minimum(setting.edge_demand[edge, k[lane]], setting.capacity[r, k][lane])
-        self.slot[entry] = setting.port[edge] * setting.kinds + k[lane]
-        self.position[edge * setting.kinds + k[lane]] = entry
+        self.position[edge * kinds + kind] = entry
+        for array in vars(self).values():  # a policy gets at them through its setting
+            array.setflags(write=False)
 
     def pack(self, y: np.ndarray) -> np.ndarray:
         """Return a decision's values in block order, zero in padding."""
