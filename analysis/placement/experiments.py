@@ -12,7 +12,7 @@ import numpy as np
 from ...models.placement.episode import read_starts
 from ...models.placement.generate import COMMUNICATION, CONTENTION, RHO, generate
 from ...models.placement.instance import PlacementInstance, taken_schedule
-from ...models.placement.schedule import Schedule
+from ...models.placement.schedule import NOTHING, Schedule
 from ...online.base import Policy
 from ...online.placement import POLICIES
 from ...online.play import Run
@@ -107,16 +107,14 @@ def _schedule(found: Mapping[str, Any]) -> Schedule:
     return Schedule(found["start"], found["finish"], found["rows"])
 
 
-def seen_by(who: Contender, setup: Setup) -> Setup:
-    """Return a setup without the estimates, on which nothing else depends, if the contender sees none."""
-    return setup if "estimates" in POLICIES[who.policy].traits.sees else replace(setup, estimate_error=None)
-
-
 @cache
 def outcome(who: Contender, setup: Setup, seed: int) -> Outcome:
-    """Return what a contender does on the instance of this seed; made or looked up once per process."""
-    if (seen := seen_by(who, setup)) != setup:
-        return outcome(who, seen, seed)
+    """Return what a contender does on the instance of this seed; made or looked up once per process.
+
+    Who sees no estimates plays the setup without them, as nothing else depends on them.
+    """
+    if setup.estimate_error is not None and "estimates" not in POLICIES[who.policy].traits.sees:
+        return outcome(who, replace(setup, estimate_error=None), seed)
     found = run_of(who.make(), instance(setup, seed), policy_seed(seed), _scheduled, measures=measures)
     return Outcome(found["cost"], found["measures"], _schedule(found))
 
@@ -124,10 +122,10 @@ def outcome(who: Contender, setup: Setup, seed: int) -> Outcome:
 def followed(sampled: PlacementInstance, decisions: Iterable[Any]) -> Schedule:
     """Return the schedule of the decisions of a run, which are feasible, without observing every epoch."""
     simulator = sampled.simulator()
+    goes_on = simulator.advance()
     for decision in decisions:
-        simulator.advance()
-        simulator.start(read_starts(decision))
-    if simulator.advance():
+        _, goes_on = simulator.step(read_starts(decision) if len(decision) else NOTHING)
+    if goes_on:
         raise RuntimeError("the decisions of a run end before the instance does")
     return taken_schedule(simulator)
 
@@ -153,13 +151,16 @@ def _certified(sampled: PlacementInstance, found: Optimum[Schedule]) -> dict[str
 def optimum(setup: Setup, seed: int, certify: bool = False) -> Optimum[Schedule]:
     """Return the optimum over the decision epochs, as far as it is proved in :data:`PATIENCE`.
 
-    It is the same whatever users estimate. Its certificate is verified on request, which may take long.
+    It is the same whatever users estimate. Branch and bound alone proves the few jobs that this is asked of
+    the soonest. On request all methods are taken and a certificate is verified, which may take long.
     """
     if setup.estimate_error is not None:
         return optimum(replace(setup, estimate_error=None), seed, certify)
     from ...oracles.placement.optimum import ORACLES
 
-    name, limits, sampled = "offline", {"gap": 0.0, "time_limit": PATIENCE}, instance(setup, seed)
+    name, sampled = "offline", instance(setup, seed)
+    limits: dict[str, Any] = {"gap": 0.0, "time_limit": PATIENCE}
+    limits |= {} if certify else {"method": "branch-and-bound"}
     kept = optimum_of(name, ORACLES[name], sampled, limits, _certified if certify else _solved)
     rest_on(name, sampled, kept["prover"])
     found = kept["optimum"]

@@ -442,7 +442,7 @@ AUDITED: dict[str, tuple[Any, tuple[Any, ...], dict[str, Any]]] = {
     "placement, optimum": (
         placement.optimum,
         (placement.Setup(3), 3),
-        {"oracles": ["offline"], "gap": 0.0, "time_limit": 600.0},
+        {"oracles": ["offline:branch-and-bound"], "gap": 0.0, "time_limit": 600.0},
     ),
 }
 """What a claim asks for, and the block of a plan that asks for the same."""

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from itertools import product
 
 import numpy as np
 
 from ....models.placement.instance import PlacementInstance
 from ....online.placement.learned.acting import Player, taken_by
 from ....online.placement.learned.weights import Networks
-from ....online.play import play
 from ...claim import Context, Finding, Register, Verdict, Why, finding, holds_if, table
 from ...experiments import policy_seed, seeds, spread, track
 from ...study import Fact, conclude
@@ -39,17 +39,12 @@ def figure_5_history(context: Context, das: Group) -> Finding:
     The trained networks of DAS with other lengths of the history at play.
     """
     sampled, setup = seeds(context, 1, 1, 5), Setup(context.pick(20, 30, 400), rho=2.0)
-    made = [instance(setup, seed) for seed in sampled]
     same: list[bool] = []
-    for who in track(context, das.members):
-        seeded = ((one, policy_seed(seed)) for one, seed in zip(made, sampled, strict=True))
-        shipped = ((one, play(who.make(), one, seed, keep_decisions=True)) for one, seed in seeded)
-        own = [one.schedule_of(run.decisions or ()) for one, run in shipped]
-        networks = trained.learned(who).networks()
-        for tau in (1, 4, 6, 8, 10):
-            changed = Networks(replace(networks.design, history=tau), networks.arrays)
-            for one, other in zip(own, (taken_by(changed, one) for one in made), strict=True):
-                same.append(np.array_equal(one.start, other.start) and np.array_equal(one.rows, other.rows))
+    for who, seed, tau in track(context, product(das.members, sampled, (1, 4, 6, 8, 10))):
+        own, networks = outcome(who, setup, seed).schedule, trained.learned(who).networks()
+        changed = Networks(replace(networks.design, history=tau), networks.arrays)
+        other = taken_by(changed, instance(setup, seed))
+        same.append(np.array_equal(own.start, other.start) and np.array_equal(own.rows, other.rows))
     return finding(
         Verdict.UNDETERMINED,
         f"Whatever tau is at play, {sum(same)} of {len(same)} schedules are those that the networks make "
@@ -241,7 +236,7 @@ def learned_gap(context: Context, *networks: Group) -> Finding:
     """
     rules = (FIFO_FF, FIFO_C, SJF_C, trained.SJF_E)
     groups = (*networks, *(Group(who.label, (who,)) for who in rules))
-    sampled, many, sigma = seeds(context, 3, 8, 30), trained.traces(context), trained.ESTIMATES
+    sampled, many, sigma = seeds(context, 3, 8, 30), seeds(context, 3, 6, 20), trained.ESTIMATES
     tiny = Setup(context.pick(6, 6, 8), None, 3.0, size="tiny", estimate_error=sigma)
     base = replace(trained.base_setup(context), estimate_error=sigma)
     best = [runs.optimum(tiny, seed, certify=context.mode == "full") for seed in sampled]

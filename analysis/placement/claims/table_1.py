@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from itertools import pairwise, product
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -24,38 +24,28 @@ def in_print(verdict: Verdict, headline: str, *shown: Table, **more: Any) -> Fin
     return Finding(verdict, headline, tables=shown, **{"assumes": PRINTED, "proof": proof, **more})
 
 
-class Row(NamedTuple):
-    """A row of Table 1: JCT in minutes and fee in dollars on three clusters, and their printed averages."""
-
-    kind: str
-    jct: tuple[float, ...]
-    fee: tuple[float, ...]
-
-
-def _row(kind: str, *printed: float) -> Row:
-    return Row(kind, printed[::2], printed[1::2])
-
-
 TABLE_1 = {
-    "FIFO-FirstFit": _row("heuristic", 720.228, 51.685, 171.282, 51.684, 110.316, 51.219, 333.942, 51.529),
-    "FIFO-LoadBalance": _row("heuristic", 715.776, 51.559, 162.102, 50.9, 112.29, 51.112, 330.054, 51.189),
-    "DRF-FirstFit": _row("heuristic", 862.242, 52.055, 164.778, 51.354, 109.098, 52.325, 378.708, 51.911),
-    "DRF-LoadBalance": _row("heuristic", 852.984, 51.798, 173.106, 51.908, 113.556, 51.924, 379.884, 51.877),
-    "Tetris": _row("heuristic", 813.48, 51.668, 176.688, 52.567, 113.364, 53.109, 367.842, 52.448),
-    "MALO": _row("metaheuristic", 708.858, 51.675, 182.862, 51.129, 111.66, 51.233, 334.458, 51.346),
-    "MOSA": _row("metaheuristic", 759.222, 51.783, 173.4, 51.998, 109.422, 51.933, 347.346, 51.905),
-    "DL2": _row("learned", 721.083, 51.166, 160.1, 50.97, 110.215, 51.08, 330.468, 51.072),
-    "RIFLING": _row("learned", 717.576, 51.16, 176.676, 50.98, 109.872, 51.039, 334.708, 51.06),
-    "DA": _row("ours", 697.732, 51.106, 173.354, 51.097, 108.821, 51.025, 326.636, 51.076),
-    "DA+MC": _row("ours", 680.861, 50.952, 163.456, 50.941, 109.854, 50.701, 318.057, 50.865),
-    "DA+RWGP": _row("ours", 686.894, 51.029, 157.071, 50.856, 107.896, 50.439, 317.287, 50.684),
-    "DAS": _row("ours", 638.046, 50.484, 155.003, 50.019, 108.7, 50.354, 300.584, 50.286),
+    "FIFO-FirstFit": (720.228, 51.685, 171.282, 51.684, 110.316, 51.219, 333.942, 51.529),
+    "FIFO-LoadBalance": (715.776, 51.559, 162.102, 50.9, 112.29, 51.112, 330.054, 51.189),
+    "DRF-FirstFit": (862.242, 52.055, 164.778, 51.354, 109.098, 52.325, 378.708, 51.911),
+    "DRF-LoadBalance": (852.984, 51.798, 173.106, 51.908, 113.556, 51.924, 379.884, 51.877),
+    "Tetris": (813.48, 51.668, 176.688, 52.567, 113.364, 53.109, 367.842, 52.448),
+    "MALO": (708.858, 51.675, 182.862, 51.129, 111.66, 51.233, 334.458, 51.346),
+    "MOSA": (759.222, 51.783, 173.4, 51.998, 109.422, 51.933, 347.346, 51.905),
+    "DL2": (721.083, 51.166, 160.1, 50.97, 110.215, 51.08, 330.468, 51.072),
+    "RIFLING": (717.576, 51.16, 176.676, 50.98, 109.872, 51.039, 334.708, 51.06),
+    "DA": (697.732, 51.106, 173.354, 51.097, 108.821, 51.025, 326.636, 51.076),
+    "DA+MC": (680.861, 50.952, 163.456, 50.941, 109.854, 50.701, 318.057, 50.865),
+    "DA+RWGP": (686.894, 51.029, 157.071, 50.856, 107.896, 50.439, 317.287, 50.684),
+    "DAS": (638.046, 50.484, 155.003, 50.019, 108.7, 50.354, 300.584, 50.286),
 }
-"""Table 1."""
+"""Table 1: JCT in minutes and fee in dollars on three clusters, and their printed averages."""
 
 CLUSTERS = ("Small", "Medium", "Large")
-BASELINES = tuple(name for name, row in TABLE_1.items() if row.kind != "ours")
-LEARNED = ("DL2", "RIFLING")
+METRICS = ("jct", "fee")
+BASELINES = tuple(TABLE_1)[:9]
+GROUPS = {"heuristic": BASELINES[:5], "metaheuristic": BASELINES[5:7], "learned": BASELINES[7:]}
+LEARNED = GROUPS["learned"]
 COLUMNS = {name: at for at, name in enumerate((*CLUSTERS, "average"))}  # of Table 1
 
 DAILY_JOBS = 17_000  # in the production cluster (Sec. 5.2)
@@ -70,7 +60,7 @@ A part of a GPU counts as one, so the GPU-hours are if anything too many.
 
 def column(metric: str, where: int = -1) -> dict[str, float]:
     """Return a column of Table 1: "jct" or "fee" on a cluster by its number, by default the average."""
-    return {name: getattr(row, metric)[where] for name, row in TABLE_1.items()}
+    return {name: row[METRICS.index(metric) :: 2][where] for name, row in TABLE_1.items()}
 
 
 @claim("table-1-averages", "Table 1", Verdict.REFUTED)
@@ -81,7 +71,7 @@ def table_1_averages(_context: Context) -> Finding:
     """
     lines: list[tuple[Any, ...]] = []
     for name, row in TABLE_1.items():
-        for metric, (*values, printed) in (("JCT", row.jct), ("fee", row.fee)):
+        for metric, (*values, printed) in (("JCT", row[::2]), ("fee", row[1::2])):
             exact = float(np.mean(values))
             lines.append((name, metric, printed, exact, printed - exact))
     off = [line for line in lines if abs(line[4]) > 0.0025]
@@ -103,7 +93,7 @@ def das_best(_context: Context) -> Finding:
     The printed numbers: DAS and the nine baselines, six columns.
     """
     lines: list[tuple[Any, ...]] = []
-    for metric, name in product(("jct", "fee"), CLUSTERS):
+    for metric, name in product(METRICS, CLUSTERS):
         values = column(metric, COLUMNS[name])
         best = min(BASELINES, key=values.__getitem__)
         lead = 100 * (1 - values["DAS"] / values[best])
@@ -188,7 +178,7 @@ def load_of_table_1(_context: Context) -> Finding:
         {
             "GPU-hours per job, by the fee": hours,
             "GPU-hours per job, sub-sample": SUBSAMPLE_MEANS[0],
-            "mean JCT of DAS on Large (min)": TABLE_1["DAS"].jct[2],
+            "mean JCT of DAS on Large (min)": column("jct", 2)["DAS"],
             "mean duration of a job of the sub-sample (min)": SUBSAMPLE_MEANS[1],
         },
         table("The work of 4,000 jobs at the fee of DAS, 2.84 dollars per GPU-hour", heads, lines),
@@ -203,8 +193,8 @@ def improvement_by_size(_context: Context) -> Finding:
 
     The printed numbers against each of the nine baselines. Amended: in minutes.
     """
-    jct = np.array([TABLE_1[name].jct[:3] for name in BASELINES])
-    minutes = jct - TABLE_1["DAS"].jct[:3]
+    *jct, das = np.array([TABLE_1[name][:6:2] for name in (*BASELINES, "DAS")])
+    minutes = jct - das
     percent = 100 * minutes / jct
     falling, falling_minutes = ((np.diff(less) < 0.0).all(axis=1).sum() for less in (percent, minutes))
     heads = " | ".join(("baseline", *(f"{name} ({unit})" for unit in ("%", "min") for name in CLUSTERS)))
@@ -223,10 +213,7 @@ def three_groups(_context: Context) -> Finding:
 
     The printed averages, one by one and by group. Amended: the means of the groups.
     """
-    kinds = ("heuristic", "metaheuristic", "learned")
-    groups = {
-        kind: np.array([(r.jct[3], r.fee[3]) for r in TABLE_1.values() if r.kind == kind]) for kind in kinds
-    }
+    groups = {kind: np.array([TABLE_1[name][6:] for name in of]) for kind, of in GROUPS.items()}
     pairs = list(pairwise(groups.values()))
     each = all((worse.min(axis=0) > better.max(axis=0)).all() for worse, better in pairs)
     means = all((worse.mean(axis=0) > better.mean(axis=0)).all() for worse, better in pairs)
@@ -248,15 +235,16 @@ def rifling(_context: Context) -> Finding:
 
     The printed numbers, cluster by cluster. Amended: on average.
     """
-    lowest = {name: min(BASELINES, key=column("fee", w).__getitem__) for name, w in COLUMNS.items()}
-    jct = {name: [column("jct", w)[who] for who in ("RIFLING", "DL2")] for name, w in COLUMNS.items()}
-    heads = "cluster | least fee | JCT of RIFLING (min) | JCT of DL2 (min)"
-    right = {name: lowest[name] == "RIFLING" and jct[name][0] > jct[name][1] for name in COLUMNS}
+    rows = []
+    for name, at in COLUMNS.items():
+        fee, jct = column("fee", at), column("jct", at)
+        rows.append((name, min(BASELINES, key=fee.__getitem__), jct["RIFLING"], jct["DL2"]))
+    right = {name: least == "RIFLING" and more > less for name, least, more, less in rows}
     return in_print(
         amended_if(all(right.values()), right["average"]),
         f"On average RIFLING has the least fee and more JCT than DL2; cluster by cluster both are so on "
         f"{sum(right[name] for name in CLUSTERS)} of three.",
-        table("Baselines in Table 1", heads, ((name, lowest[name], *jct[name]) for name in COLUMNS)),
+        table("Baselines in Table 1", "cluster | least fee | JCT of RIFLING (min) | JCT of DL2 (min)", rows),
     )
 
 
@@ -268,7 +256,7 @@ def ablation(_context: Context) -> Finding:
     """
     lines: list[tuple[Any, ...]] = []
     for less, more in (("DA", "DA+MC"), ("DA", "DA+RWGP"), ("DA+MC", "DAS"), ("DA+RWGP", "DAS")):
-        gains = [column(m, w)[less] - column(m, w)[more] for w in (0, 1, 2) for m in ("jct", "fee")]
+        gains = [a - b for a, b in zip(TABLE_1[less][:6], TABLE_1[more][:6], strict=True)]
         lines.append((f"{less} to {more}", *gains, float(np.mean(gains[::2])), float(np.mean(gains[1::2]))))
     heads = " | ".join(("step", *(f"{name} {m}" for name in (*CLUSTERS, "mean") for m in ("JCT", "fee"))))
     worse = [line[0] for line in lines if min(line[1:7]) <= 0]
@@ -286,23 +274,17 @@ def dual_agent(_context: Context) -> Finding:
 
     The printed numbers, column by column. Amended: on average, but not on Medium.
     """
-    lines = {
-        name: [column(metric, where)[who] for metric in ("jct", "fee") for who in ("DA", *LEARNED)]
-        for name, where in COLUMNS.items()
-    }
-    heads = " | ".join(("column", *(f"{m} of {who}" for m in ("JCT", "fee") for who in ("DA", *LEARNED))))
-    behind = [100 * (line[3] / min(line[4:]) - 1) for line in lines.values()]
-    less = [name for name, line in lines.items() if line[0] < min(line[1:3])]
+    who = ("DA", *LEARNED)
+    found = {name: [column(m, at)[one] for m in METRICS for one in who] for name, at in COLUMNS.items()}
+    heads = " | ".join(("column", *(f"{m} of {one}" for m in ("JCT", "fee") for one in who)))
+    behind = max(100 * (line[3] / min(line[4:]) - 1) for line in found.values())
+    less = [name for name, line in found.items() if line[0] < min(line[1:3])]
     return in_print(
-        amended_if(len(less) == len(lines), "average" in less),
-        f"DA has less JCT than both learned baselines in {len(less)} of {len(lines)} columns, Medium "
+        amended_if(len(less) == len(found), "average" in less),
+        f"DA has less JCT than both learned baselines in {len(less)} of {len(found)} columns, Medium "
         f"excepted, and nearly the least fee.",
-        table("DA and the learned baselines in Table 1", heads, ((n, *line) for n, line in lines.items())),
-        numbers={
-            "columns": len(lines),
-            "less JCT": len(less),
-            "fee above the least at most (%)": max(behind),
-        },
+        table("DA and the learned baselines in Table 1", heads, ((n, *line) for n, line in found.items())),
+        numbers={"columns": len(found), "less JCT": len(less), "fee above the least at most (%)": behind},
     )
 
 

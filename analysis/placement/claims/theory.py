@@ -12,6 +12,7 @@ import numpy as np
 
 from ....models.base import Origin
 from ....models.placement import kernels
+from ....models.placement.episode import JobEpisode
 from ....models.placement.generate import generate
 from ....models.placement.instance import PlacementInstance, taken_schedule
 from ....models.placement.reward import aligned_rewards, printed_rewards, unavoidable
@@ -20,6 +21,7 @@ from ....models.placement.setting import Observation
 from ....models.placement.simulator import Simulator
 from ....online.base import Policy
 from ....online.placement import POLICIES, FifoConsolidate, FifoFirstFit, FifoLoadBalance
+from ....online.play import policy_stream
 from ...claim import Context, Finding, Register, Verdict, Why, amended_if, finding, holds_if, table
 from ...experiments import lead, seeds, track
 from ...study import Judged, Statement, conclude, judge, settled, statements
@@ -54,20 +56,31 @@ class Lazy(FifoConsolidate):
 
 
 def moves(
-    policy: Policy, instance: PlacementInstance, first: Sequence[Any] = ()
+    policy: Policy,
+    instance: PlacementInstance,
+    first: Sequence[Any] = (),
+    episode: JobEpisode | None = None,
+    seed: int = 0,
 ) -> Iterator[tuple[Observation, np.ndarray]]:
     """Yield what a policy sees and decides at every epoch; ``first`` are decisions that are given."""
-    policy.start(instance.setting, np.random.default_rng(0))
-    episode, given = instance.episode(policy.traits.sees), iter(first)
+    policy.start(instance.setting, policy_stream(seed))
+    given = iter(first)
+    if episode is None:
+        episode = instance.episode(policy.traits.sees)
     for observation in episode:
         decision = np.array(next(given, None) or policy.decide(observation), dtype=np.int64).reshape(-1, 3)
         yield observation, decision
         episode.apply(decision)
 
 
-def schedule_by(policy: Policy, instance: PlacementInstance, first: Sequence[Any] = ()) -> Schedule:
+def schedule_by(
+    policy: Policy, instance: PlacementInstance, first: Sequence[Any] = (), seed: int = 0
+) -> Schedule:
     """Return the schedule of decisions that are given, and then of a policy."""
-    return instance.schedule_of(decision for _, decision in moves(policy, instance, first))
+    episode = instance.episode(policy.traits.sees)
+    for _ in moves(policy, instance, first, episode, seed):
+        pass
+    return taken_schedule(episode.simulator)
 
 
 def cluster(

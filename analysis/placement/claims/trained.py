@@ -272,6 +272,7 @@ def contest(
     *,
     beside: Sequence[str] = (),
     settings: bool = False,
+    many: int = 8,
     further: Iterable[tuple[str, str, str]] = (),
     most: str = "",
     shown: Callable[[Context], Sequence[Table]] = lambda _context: (),
@@ -288,8 +289,9 @@ def contest(
     have, nothing is judged.
 
     ``what`` begins the headline. Pairs ``beside`` are shown alone. With ``settings`` these are left open
-    (:func:`readings`). ``further`` has a measure and two places: at the one the first pair is further below
-    than at the other. Of the measure ``most`` the statement speaks at most of the places, an odd number.
+    (:func:`readings`). In the default mode there are ``many`` instances, more only where they decide more.
+    ``further`` has a measure and two places: at the one the first pair is further below than at the other. Of
+    the measure ``most`` the statement speaks at most of the places, an odd number.
     """
     context = held_out(context)
     slow = () if context.mode == "full" else [who.label for who in BUDGETS]
@@ -304,7 +306,7 @@ def contest(
     if few := lacking(groups.values()):
         return few
     setups = places(context) if places else {"Small, rho 0.8": base_setup(context)}
-    sampled = traces(context)
+    sampled = traces(context, many)
     found = _played(context, duels, groups, setups, sampled)
 
     brief = {name for name, group in groups.items() if group.brief}
@@ -398,9 +400,9 @@ def base_setup(context: Context) -> Setup:
     return Setup(context.pick(20, 60, 1000))
 
 
-def traces(context: Context) -> range:
-    """Return the instance seeds of a comparison."""
-    return seeds(context, 3, 16, 20)
+def traces(context: Context, many: int = 8) -> range:
+    """Return the instance seeds of a comparison, so many in the default mode."""
+    return seeds(context, 3, many, 20)
 
 
 def ends(found: np.ndarray, digits: int, sign: str = "") -> str:
