@@ -217,7 +217,7 @@ GPU_WEIGHT = 0.25
 
 def with_room(context: Context) -> dict[str, Setup]:
     """Return every cluster under load; that needs jobs enough."""
-    base = Setup(context.pick(20, 120, 1000))
+    base = Setup(context.pick(20, 200, 1000))
     return {f"{on.capitalize()}, rho {rho:g}": replace(base.on(on), rho=rho) for on, rho in ROOM.items()}
 
 

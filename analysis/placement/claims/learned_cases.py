@@ -104,10 +104,9 @@ def case_priority(context: Context, das: Group, da: Group) -> Finding:
     trained networks with and without messages, and untrained ones.
     """
 
-    def lead(who: Contender, made: PlacementInstance, opening: Opening, blocked: int, fitting: int) -> float:
+    def lead(who: Contender, made: PlacementInstance, opening: Opening, *jobs: int) -> float:
         """Return by how much the priority of the job that fits is above that of the other one."""
-        priorities, _ = case(who, made, opening)
-        return float(priorities[fitting] - priorities[blocked])
+        return float(np.diff(case(who, made, opening)[0][[*jobs]])[0])
 
     groups = (das, da, trained.untrained("das", context.pick(3, 20, 100)))
     rows, by_state = [], []
