@@ -156,6 +156,21 @@ def test_memory_of_the_setting_that_is_written_to(problem: str, method: str) -> 
 
 
 @pytest.mark.parametrize("problem", TWO)
+def test_a_trusted_policy_plays_the_same_run_and_is_compared_at_its_end(problem: str) -> None:
+    one = api.generate(problem, "tiny", 1)
+
+    class Writer(made(Honest, problem)):  # type: ignore[misc]
+        def decide(self, observation: Any) -> Any:
+            raw(self.setting.capacity)[:] = 0
+            return super().decide(observation)
+
+    with pytest.raises(TamperError, match=r"changed setting.capacity in one of its methods"):
+        play(Writer(), one, trusted=True)
+    usual, trusted = (play(made(Honest, problem)(), one, trusted=trusted) for trusted in (False, True))
+    assert np.array_equal(usual.rewards, trusted.rewards)
+
+
+@pytest.mark.parametrize("problem", TWO)
 def test_arrays_of_the_setting_cannot_be_made_writeable(problem: str) -> None:
     class Opener(made(Honest, problem)):  # type: ignore[misc]
         def decide(self, observation: Any) -> Any:
