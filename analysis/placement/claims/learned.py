@@ -205,6 +205,7 @@ compared(
     beside=[f"da-mc-capacity - {FIFO_LB.label}", f"{FIFO_LB.label} - {FIFO}"],
     remark="It sees beta, how much jobs contend, which is none of the features of the paper. The "
     "networks were trained on Medium and Large.",
+    because=Why.SAMPLES,
 )
 ROOM = {"small": 2.0, "medium": 1.6, "large": 3.2}
 """Loads (rho on Small) at which each cluster leaves something to win."""
@@ -272,6 +273,7 @@ compared(
     ours=True,
     beside=[f"da-mc-estimates - {SJF_C.label}"],
     places=by_error,
+    because=Why.SAMPLES,
 )
 
 ADDED = [f"da-mc-{what}" for what in ("long", "wide", "settings", "prior", "features", "capacity")]
@@ -311,7 +313,7 @@ def learning_curves() -> dict[str, list[np.ndarray]]:
     """
     found = defaultdict(list)
     for name, kept in sorted(trained.records().items()):
-        curve = np.array(kept["curve"], dtype=np.float64).T
+        curve = np.array(kept["curve"] or [(0, 0)], dtype=np.float64).T
         if (curve[0] >= curve[0, -1] * 2.0 / 3.0).sum() > 1:
             found[name.rpartition("-")[0]].append(curve)
     return {name: of for name, of in found.items() if len(of) >= trained.FEWEST}
