@@ -68,21 +68,21 @@ class Seal:
 
     def __init__(self, name: str, obj: Any) -> None:
         self._objects: list[tuple[str, Any, type, dict[str, Any], frozenset[str]]] = []
-        self._names: list[tuple[str, str]] = []
+        self._names: list[str] = []
         self._arrays: list[np.ndarray] = []
-        parts = [("", name, obj)]
-        for path, key, part in parts:  # which grow
+        parts = [(name, obj)]
+        for path, part in parts:  # which grow
+            kind = type(part)
             if isinstance(part, np.ndarray):
-                self._names.append((path, key))
+                self._names.append(path)
                 self._arrays.append(part)
             elif isinstance(part, tuple):
-                parts += [(path + key, f"[{i}]", inner) for i, inner in enumerate(part)]
-            elif is_dataclass(part) and hasattr(part, "__dict__"):
-                caches = caches_of(type(part))  # type: ignore[arg-type]  # a class can be hashed
+                parts += [(f"{path}[{i}]", inner) for i, inner in enumerate(part)]
+            elif kind not in ATOMS and _has_fields(kind):
+                caches = caches_of(kind)  # type: ignore[arg-type]  # a class can be hashed
                 before = {key: value for key, value in vars(part).items() if key not in caches}
-                self._objects.append((path + key, part, type(part), before, caches))
-                path = f"{path}{key}."
-                parts += [(path, name, value) for name, value in before.items() if type(value) not in ATOMS]
+                self._objects.append((path, part, kind, before, caches))
+                parts += [(f"{path}.{key}", v) for key, v in before.items() if type(v) not in ATOMS]
         self._bytes = [array.tobytes() for array in self._arrays]
 
     def broken(self) -> str | None:
@@ -90,16 +90,22 @@ class Seal:
         for path, part, kind, before, caches in self._objects:
             if type(part) is not kind:
                 return f"the class of {path}"
-            now = vars(part)
+            now = part.__dict__
             same = all(map(is_, now.values(), before.values())) and len(now) >= len(before)
-            if not same or not caches.issuperset(islice(now, len(before), None)):
+            if not same or (len(now) > len(before) and not caches.issuperset(islice(now, len(before), None))):
                 for key in [*before, *now.keys() - caches]:
                     if now.get(key, self) is not before.get(key, self):
                         return f"{path}.{key}"
         now_bytes = [array.tobytes() for array in self._arrays]
         if now_bytes != self._bytes:
-            return "".join(next(compress(self._names, map(ne, now_bytes, self._bytes))))
+            return next(compress(self._names, map(ne, now_bytes, self._bytes)))
         return None
+
+
+@lru_cache
+def _has_fields(kind: Any) -> bool:
+    """Return whether objects of a class are dataclasses that hold their fields in a dictionary."""
+    return is_dataclass(kind) and any("__dict__" in vars(base) for base in kind.__mro__)
 
 
 @lru_cache

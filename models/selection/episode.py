@@ -7,7 +7,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from .. import slots
-from ..base import DecisionError, Outcome, frozen_copy
+from ..base import DecisionError, Outcome, frozen, frozen_copy
 from .setting import Feedback
 
 
@@ -34,8 +34,8 @@ class SlotEpisode(slots.SlotEpisode[Sampled]):
         if enforce and not feasible:
             broken = setting.violations(x, arrivals)
             raise DecisionError.at(f"slot {self._slot}", broken)
-        chosen = frozen_copy(np.flatnonzero(x != 0.0))
-        utility = frozen_copy(instance.path[self._slot, chosen])
+        chosen = frozen_copy(x.nonzero()[0])
+        utility = frozen(instance.path[self._slot][chosen])
         with np.errstate(over="ignore", invalid="ignore"):  # what has no finite reward is infeasible
             reward = float(instance.mean @ x)
         return Outcome(reward, feasible, Feedback(self._slot, chosen, utility))
