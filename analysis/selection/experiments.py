@@ -15,10 +15,11 @@ from ...models.selection.instance import SelectionInstance
 from ...online.base import Policy
 from ...online.play import Run, play
 from ...online.selection import Esdp, EsdpPrinted, Hswf, Lcf, Lwtf, Thompson
-from ...oracles.base import Optimum
+from ...oracles.base import CHECKER, Optimum
 from ..engine.kept import optimum_of, run_of
 from ..experiments import policy_seed
-from ..optima import rest_on
+from ..optima import prover, remembered, rest_on
+from .regret import Best, RunCertificate, certificate
 
 ORACLE = "clairvoyant"
 
@@ -110,3 +111,32 @@ def optimum(setup: Setup, seed: int, *, relied: bool = False) -> np.ndarray:
     if relied:
         rest_on(ORACLE, instance(setup, seed), method)
     return per_slot
+
+
+def _certified(here: SelectionInstance, found: Optimum[np.ndarray]) -> dict[str, Any]:
+    from ...oracles.selection.optimum import ORACLES
+
+    proof = {"prover": prover(ORACLE, ORACLES[ORACLE], here, found), "checker": CHECKER}
+    return proof | {"per_slot": found.certificate.per_slot, "decision": found.decision}
+
+
+@remembered
+def proven(setup: Setup, seed: int) -> Best:
+    """Return what is best in every slot; its certificate is verified, once for all claims."""
+    from ...oracles.selection.optimum import ORACLES
+
+    here = instance(setup, seed)
+    found = optimum_of(ORACLE, ORACLES[ORACLE], here, {}, _certified)
+    rest_on(ORACLE, here, found["prover"])
+    return Best(frozen_copy(found["per_slot"]), frozen_copy(found["decision"]))
+
+
+def regret_of(who: Contender, setup: Setup, seed: int) -> np.ndarray:
+    """Return the regret of a contender after each slot, shape (T,)."""
+    return proven(setup, seed).regret(rewards(who, setup, seed))
+
+
+def certificate_of(who: Contender, setup: Setup, seed: int) -> RunCertificate:
+    """Return the certificate of a run of ESDP over the ports with jobs."""
+    g, best = "log" if who == ESDP_LN else "full", proven(setup, seed)
+    return certificate(instance(setup, seed), played(who, setup, seed), g=g, best=best)

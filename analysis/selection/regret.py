@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -19,7 +19,6 @@ from ...online.base import Policy
 from ...online.play import Run, play
 from ...online.selection import statistics
 from ...online.selection.esdp import scaling
-from ...oracles.base import Optimum
 from ..optima import relied_on
 from ..plots import span_bound
 from ..statistics import mean_band
@@ -92,8 +91,34 @@ class RunCertificate:
         return float(self.strict_per_slot.sum())
 
 
+class Best(NamedTuple):
+    """The clairvoyant optimum: between what it lies in every slot, shape (T, 2), and its x[slot, channel]."""
+
+    per_slot: np.ndarray
+    decision: np.ndarray
+
+    @classmethod
+    def of(cls, instance: SelectionInstance | SelectionGangInstance) -> Best:
+        """Ask the oracle."""
+        from ...oracles.selection.optimum import ORACLES
+
+        name = "gang" if isinstance(instance, SelectionGangInstance) else "clairvoyant"
+        found = relied_on(name, ORACLES[name], instance)
+        return cls(found.certificate.per_slot, found.decision)
+
+    def regret(self, rewards: np.ndarray) -> np.ndarray:
+        """Return the regret of a run after each slot, the upper end, shape (T,)."""
+        result: np.ndarray = np.cumsum(self.per_slot[:, 1] - rewards)
+        return result
+
+
 def certificate(
-    instance: SelectionInstance, decisions: npt.ArrayLike, *, delta: str = "loglog", g: str = "full"
+    instance: SelectionInstance,
+    decisions: npt.ArrayLike,
+    *,
+    delta: str = "loglog",
+    g: str = "full",
+    best: Best | None = None,
 ) -> RunCertificate:
     r"""Return what the statistics of a run of arrival-aware ESDP prove about its regret.
 
@@ -112,6 +137,7 @@ def certificate(
     statistics are worked out again from the decisions and the sample path.
 
     ``decisions`` are x[slot, channel] of :class:`clairvoyant.online.selection.Esdp` with the same sequences.
+    The oracle is asked for what is ``best`` unless that is given.
 
     Raises
     ------
@@ -119,10 +145,10 @@ def certificate(
         For unknown sequences, or decisions that are infeasible or of another shape.
     """
     s = instance.setting
-    x, best = np.asarray(decisions, dtype=np.float64), _optimum(instance)
+    x = np.asarray(decisions, dtype=np.float64)
     for broken in instance.violations(x)[:1]:
         raise InputError(f"decisions: {broken}")
-    per_slot, optimal = best.certificate.per_slot, best.decision
+    per_slot, optimal = best or Best.of(instance)
     t, m, past = np.arange(1, s.slots + 1), s.most_channels, History.of(instance, x)
     slack, spread = statistics.delta(delta, t), past.spread(0.5 * statistics.g(g, t, m))
     xi = np.maximum(scaling(slack, m), 1.0)
@@ -234,15 +260,7 @@ def checkpoints(slots: int, count: int = 40) -> np.ndarray:
 
 def over_time(instance: SelectionInstance | SelectionGangInstance, rewards: np.ndarray) -> np.ndarray:
     """Return the regret after each slot, the upper end by the oracle's bounds, shape (T,)."""
-    result: np.ndarray = np.cumsum(_optimum(instance).certificate.per_slot[:, 1] - rewards)
-    return result
-
-
-def _optimum(instance: SelectionInstance | SelectionGangInstance) -> Optimum[Any]:
-    from ...oracles.selection.optimum import ORACLES
-
-    name = "gang" if isinstance(instance, SelectionGangInstance) else "clairvoyant"
-    return relied_on(name, ORACLES[name], instance)
+    return Best.of(instance).regret(rewards)
 
 
 def regret_curves(

@@ -6,6 +6,7 @@ import math
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -47,9 +48,13 @@ SMALL_TABLE = 3 * 2**18
 CORE = 24
 """Channels that prices leave undecided at first."""
 
+MOST_SETS = 256
+"""Sets of channels of which what the tables take of them is kept: few patterns of arrivals come again."""
+
 _room = threading.local()
 
 
+@cache
 def _kernels() -> ModuleType:
     from . import kernels
 
@@ -116,6 +121,7 @@ class Knapsack:
         kinds_of_need, like = np.unique(self._needs, axis=0, return_inverse=True)
         self._like = frozen_copy(like.reshape(-1))
         self._blocked = frozen_copy(_blocked(kinds_of_need, levels, radix))
+        self._of: dict[bytes, list[np.ndarray]] = {}  # what the tables take of the last sets of channels
 
     def best(
         self,
@@ -267,9 +273,12 @@ class Knapsack:
         """Search among ``items``; no longer than with tables if they find less than ``least``."""
         kernels = _kernels()
         n = len(items)
-        demand, needs, offsets, like = (
-            array[items] for array in (self.demand, self._needs, self._offsets, self._like)
-        )
+        of = self._of.get(key := items.tobytes())
+        if of is None:
+            if len(self._of) >= MOST_SETS:
+                self._of.clear()
+            of = self._of[key] = [a[items] for a in (self.demand, self._needs, self._offsets, self._like)]
+        demand, needs, offsets, like = of
         best = np.zeros(n, dtype=bool) if guess is None else guess[items] > 0
         kernels.keep_what_fits(best, demand, self.capacity)
         first = first.astype(np.int64)
@@ -374,8 +383,8 @@ class Knapsack:
         array = np.asarray(given, dtype=np.float64)
         if array.shape != self.fits.shape:
             raise InputError(f"{field}: shape {array.shape} does not fit, expected {self.fits.shape}")
-        wrong = ~((array >= 0.0) & (array < math.inf))
-        if wrong.any():
+        if not (array.min(initial=0.0) >= 0.0 and array.max(initial=0.0) < math.inf):
+            wrong = ~((array >= 0.0) & (array < math.inf))
             index = int(np.flatnonzero(wrong)[0])
             raise InputError(f"{field}[{index}]: {array[index]} is not a finite number of at least 0")
         return array

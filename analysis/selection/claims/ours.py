@@ -17,11 +17,12 @@ from ....online.selection import POLICIES, Cucb, Esdp
 from ...claim import Context, Finding, Register, Verdict
 from ...experiments import SEEDS_APART, apart, lead, seeds, track
 from ...study import ORACLE, Statement, Study, tally
+from .. import experiments as ex
 from ..experiments import ESDP, ESDP_LN, Contender, Setup, decided, instance, optimum, rewards
-from ..regret import TIE, certificate, checkpoints, cucb_curve, over_time
+from ..regret import TIE, Best, certificate, checkpoints, cucb_curve
 from . import readings
 from .algorithm import found_if, random_cases
-from .theory import certificate_of, runs
+from .theory import runs
 
 claim = Register("selection")
 HOLDS = Verdict.HOLDS
@@ -64,15 +65,15 @@ def _certificates(context: Context) -> Finding:
     setup, sampled = runs(context)
     found = []
     for who, seed in track(context, list(product((ESDP, ESDP_LN), sampled))):
-        regret = over_time(instance(setup, seed), rewards(who, setup, seed))
-        found.append((certificate_of(who, setup, seed), regret))
-    loose = float(np.mean([proven.total / regret[-1] for proven, regret in found]))
+        found.append((ex.certificate_of(who, setup, seed), ex.regret_of(who, setup, seed)))
+    loose = float(np.mean([one.total / lost[-1] for one, lost in found]))
     for n in range(context.pick(10, 30, 400)):
         here = generate("tiny", SEEDS_APART * context.seed + n, slots=80, noise="bernoulli")
         x = decided(Esdp(g="log"), here)
-        found.append((certificate(here, x, g="log"), over_time(here, here.rewards(x))))
-    forms = [(one, regret) for proven, regret in found for one in (proven.per_slot, proven.strict_per_slot)]
-    most = max(float((regret - np.cumsum(one)).max()) for one, regret in forms)
+        best = Best.of(here)
+        found.append((certificate(here, x, g="log", best=best), best.regret(here.rewards(x))))
+    forms = [(form, lost) for one, lost in found for form in (one.per_slot, one.strict_per_slot)]
+    most = max(float((lost - np.cumsum(form)).max()) for form, lost in forms)
     return found_if(
         most <= TIE * int(setup.slots or 0),
         "No run had more regret than its certificate after any slot.",
@@ -95,9 +96,9 @@ def _cucb(context: Context) -> Finding:
     share, paths, points = [], context.pick(2, 2, 5), checkpoints(int(setup.slots or 0))
     for seed, n in track(context, list(product(sampled, range(paths)))):
         data = instance(setup, seed).to_dict()
-        here = SelectionInstance.from_dict(data | {"seed": data["seed"] + n})
-        regret = over_time(here, play(Cucb(), here).rewards)[points - 1]
-        share.append(regret / cucb_curve([here], points)[0])
+        here = SelectionInstance.from_dict(data | {"seed": data["seed"] + n})  # of the same optimum
+        lost = ex.proven(setup, seed).regret(play(Cucb(), here).rewards)[points - 1]
+        share.append(lost / cucb_curve([here], points)[0])
     return found_if(
         bool(np.max(share) <= 1.0),
         "The regret of CUCB stayed far below its bound.",

@@ -16,6 +16,7 @@ from ....online.selection.esdp import scaling
 from ...claim import Context, Finding, Register, Verdict, Why, amended_if, finding, holds_if
 from ...experiments import seeds, track
 from ...statistics import fit_growth, growth_exponent, mean_interval
+from .. import experiments as ex
 from .. import regret
 from ..experiments import ESDP, ESDP_LN, PRINTED, Contender, Setup, decided, instance, played, rewards
 from ..regret import TIE, History, blind_slope
@@ -37,12 +38,6 @@ def channel(slots: int, **more: Any) -> SelectionInstance:
 def runs(context: Context) -> tuple[Setup, range]:
     """Return the setup and the seeds on which the claims about the regret play, the same for all of them."""
     return Setup(slots=int(context.pick(150, 400, 8000))), seeds(context, 3, 4, 10)
-
-
-def certificate_of(who: Contender, setup: Setup, seed: int) -> regret.RunCertificate:
-    """Return the certificate of a run of ESDP over the ports with jobs."""
-    g = "log" if who == ESDP_LN else "full"
-    return regret.certificate(instance(setup, seed), played(who, setup, seed), g=g)
 
 
 # --- The model and its statistics ------------------------------------------------------------------------
@@ -208,7 +203,7 @@ def _inequality_15(context: Context) -> Finding:
     """
     slots, sampled, shares = context.pick(100, 200, 8000), seeds(context, 2, 3, 10), []
     for who, c, seed in track(context, list(product((ESDP, ESDP_LN), (2, 12), sampled))):
-        found = certificate_of(who, Setup(slots=slots, capacity=c), seed)
+        found = ex.certificate_of(who, Setup(slots=slots, capacity=c), seed)
         known = ~found.untried & (found.optimum > 0.0)
         shares.append(100 * float((~found.missed[known]).mean()))
     return found_if(
@@ -449,8 +444,8 @@ def _theorem_2_aware(context: Context) -> Finding:
     points = regret.checkpoints(int(setup.slots or 0))
     numbers, logarithmic, linear = dict[str, float | str | bool](), True, False
     for who in track(context, (ESDP, ESDP_LN)):
-        found = [regret.over_time(instance(setup, s), rewards(who, setup, s))[points - 1] for s in sampled]
-        lost, late = np.array(found), points >= points[-1] / 4
+        lost = np.array([ex.regret_of(who, setup, seed)[points - 1] for seed in sampled])
+        late = points >= points[-1] / 4
         fit, exponent = fit_growth(points, lost), growth_exponent(points[late], lost[:, late])
         logarithmic &= fit.chosen == "ln t" and fit.decided
         linear |= exponent.low >= 1.0
@@ -509,7 +504,7 @@ def _symbols(context: Context) -> Finding:
     setup = Setup("tiny", slots=context.pick(150, 400, 4000))
     shares = []
     for seed in track(context, seeds(context, 3, 6, 10)):
-        found = certificate_of(ESDP_LN, setup, seed)
+        found = ex.certificate_of(ESDP_LN, setup, seed)
         gap = found.optimum - rewards(ESDP_LN, setup, seed)
         close = gap <= 4.0 * statistics.delta("loglog", np.arange(1, len(gap) + 1))
         shares.append(((gap <= TIE).mean(), (~found.missed & ~close).mean()))
