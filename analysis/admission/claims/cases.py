@@ -161,7 +161,7 @@ def hand_run(capacity: float, utility: float, steep: bool = False) -> Played:
 
 def runs(context: Context, steep: bool = False) -> list[Played]:
     """Return the runs on random instances, the same ones for all claims."""
-    return [random_run(seed, steep) for seed in track(context, seeds(context, 40, 100, 1000))]
+    return [random_run(seed, steep) for seed in track(context, seeds(context, 40, 60, 1000))]
 
 
 def worthwhile(context: Context, steep: bool = False) -> list[Played]:
@@ -223,7 +223,7 @@ def rising_run(parts: int, highest: float, last: int, steep: bool = False) -> Pl
 
 def rising_runs(context: Context, steep: bool = False) -> dict[int, list[Played]]:
     """Return the runs on rising utilities, by 1 / share."""
-    powers = context.pick((2.0,), (1.0, 2.0, 3.0), (0.5, 1.0, 1.5, 2.0, 2.5, 3.0, 4.0, 6.0))
+    powers = context.pick((2.0,), (1.0, 3.0), (0.5, 1.0, 1.5, 2.0, 2.5, 3.0, 4.0, 6.0))
     every = context.pick((5, 10), (2, 5, 10, 20, 100), (2, 4, 5, 10, 20, 50, 100))
     return {
         n: [

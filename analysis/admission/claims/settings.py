@@ -44,7 +44,7 @@ def job_ranges(context: Context) -> Finding:
     Jobs drawn from the ranges, and how long each takes if it has the cluster for itself. As printed it holds
     if half of them can be done within 15 slots; that half is ours.
     """
-    sampled, jobs = seeds(context, 3, 5, 20), context.pick(300, 500, 2000)
+    sampled, jobs = seeds(context, 3, 5, 20), context.pick(100, 100, 2000)
     limits = (15, 10, 100, 300)  # slots; the first is the largest target
     some = drawn(sampled, jobs)
     again = [generate("large", seed, jobs=20, horizon=100, fit="short") for seed in sampled]
@@ -73,7 +73,7 @@ def c4_gpu(context: Context) -> Finding:
 
     Jobs drawn from the ranges that can run a worker at all, on these machines and the other way round.
     """
-    sampled, jobs = seeds(context, 3, 5, 20), context.pick(200, 300, 2000)
+    sampled, jobs = seeds(context, 3, 5, 20), context.pick(100, 100, 2000)
     ours, printed = (
         100.0 * (workers(drawn(sampled, jobs, swapped)) > 0).mean(axis=1) for swapped in (False, True)
     )
@@ -105,7 +105,7 @@ def chunk_time(context: Context) -> Finding:
 
     Chunk times M (tau + 2 e / b) of jobs drawn from the ranges of Sec. V.A; an epoch takes no less.
     """
-    sampled, jobs = seeds(context, 3, 5, 20), context.pick(200, 500, 2000)
+    sampled, jobs = seeds(context, 3, 5, 20), context.pick(100, 100, 2000)
     some = drawn(sampled, jobs)
     times = np.array([[float(job.chunk_time) for job in made.jobs] for made in some])
     return finding(
@@ -187,7 +187,7 @@ def ties(context: Context) -> Finding:
     The same jobs and machines in several orders of the machines, on instances as those of Fig. 3.
     """
     sampled, orders = seeds(context, 3, 4, 10), context.pick(4, 4, 20)
-    jobs, T, machines = context.pick((40, 40, 8), (60, 60, 15), (200, 100, 50))
+    jobs, T, machines = context.pick((40, 40, 8), (40, 50, 10), (200, 100, 50))
     setup = Setup(jobs, T, machines, machines, "short")
     found = []
     for seed in track(context, sampled):

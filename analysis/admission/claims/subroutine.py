@@ -193,8 +193,8 @@ def theorem_1(context: Context) -> Finding:
     mixed-integer program of (27) in which every slot trains whole chunks, on random small cases.
     """
     positive = worse = rejected = divided = 0
-    as_whole, checked = True, context.pick(30, 150, 1000)
-    cases = list(random_cases(context.rng(), context.pick(250, 1500, 10000)))
+    as_whole, checked = True, context.pick(30, 60, 1000)
+    cases = list(random_cases(context.rng(), context.pick(250, 600, 10000)))
     for k, case in track(context, enumerate(cases)):
         exact, printed = payoff(case), payoff(case, printed=True)
         if k < checked:
@@ -423,7 +423,7 @@ def equivalence(context: Context) -> Finding:
     Optima of (14), over all schedules of each job, against those of (1), on small random instances.
     """
     wrong, values = [], []
-    for seed in track(context, seeds(context, 5, 40, 200)):
+    for seed in track(context, seeds(context, 5, 20, 200)):
         instance = few_jobs(seed)
         value, best = by_schedules(instance), optimum(instance)[0]
         values.append(value)
@@ -444,7 +444,7 @@ def exact_schedule(context: Context) -> Finding:
 
     Against a mixed-integer program of (27), by HiGHS, on random small cases.
     """
-    count = context.pick(30, 200, 2000)
+    count = context.pick(30, 100, 2000)
     cases = track(context, random_cases(context.rng(), count))
     found = np.array([(payoff(case), milp_payoff(case)) for case in cases])
     right = sum(same(one, other) for one, other in found)

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ....models.selection.setting import Setting
 from ....online.base import Policy
 from ....online.selection import Hswf, Lcf, Lwtf
 from ...claim import Context
@@ -21,27 +22,23 @@ NOTE = "AOU: expected net utility per slot, on synthetic instances with the dist
 """Ends every title and caption: what is measured, and where."""
 
 
-class HswfMean(Hswf):
-    """HSWF that ranks ports by the mean over their channels in place of the sum; ties: the smaller port."""
+class _ByMean:
+    """Ranks ports by the mean over their channels in place of the sum; ties: the smaller port."""
+
+    _setting: Setting
 
     def rank(self) -> np.ndarray:
-        """Return minus the mean of the averages of each port."""
-        return super().rank() / _channels(self)
+        """Return the sums of the baseline, each over the number of channels of the port, or 1."""
+        sums: np.ndarray = super().rank()  # type: ignore[misc]
+        return sums / np.maximum(np.bincount(self._setting.port, minlength=len(sums)), 1)
 
 
-class LcfMean(Lcf):
-    """LCF that ranks ports by the mean over their channels in place of the sum; ties: the smaller port."""
-
-    def rank(self) -> np.ndarray:
-        """Return the mean cost of each port."""
-        return super().rank() / _channels(self)
+class HswfMean(_ByMean, Hswf):
+    """HSWF by means; ties: the smaller port."""
 
 
-def _channels(policy: Hswf | Lcf) -> np.ndarray:
-    """Return the number of channels of each port, 1 for those without."""
-    s = policy._setting
-    result: np.ndarray = np.maximum(np.bincount(s.port, minlength=s.ports), 1)
-    return result
+class LcfMean(_ByMean, Lcf):
+    """LCF by means; ties: the smaller port."""
 
 
 BASELINES: dict[str, dict[str, Callable[..., Policy]]] = {

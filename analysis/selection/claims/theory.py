@@ -384,7 +384,7 @@ def _index_error_of_esdp(context: Context) -> Finding:
     for here, x in ((smallest, run), *played_there):
         (_, lost, slack), m = index_errors(here, x), here.setting.most_channels
         found.append(float((lost / (slack + math.sqrt(m) / scaling(slack, m))).max()))
-    for _ in track(context, range(context.pick(200, 1000, 20000))):
+    for _ in track(context, range(context.pick(200, 400, 20000))):
         given, known = occurring(rng)
         index, rounded = indices(given.sets, known.mean, known.spread), given.indices()
         error = index.max() - index[rounded >= rounded.max() - TIE].min()
@@ -412,7 +412,7 @@ def _theorem_2(context: Context) -> Finding:
 
     The regret that Algorithm 1 cannot avoid, exactly, and as played on two ports that share a device.
     """
-    (setup, sampled), slots = runs(context), context.pick(1000, 4000, 20000)
+    (setup, sampled), slots = runs(context), context.pick(1000, 1500, 20000)
     least = blind_slope(two_ports(slots, context.seed), RHO)
     gaps = two_ports_gap(PRINTED, slots, context.seed)
     slopes = np.array([blind_slope(instance(setup, seed), RHO) for seed in track(context, sampled)])
