@@ -72,14 +72,14 @@ class Seal:
         self._arrays: list[np.ndarray] = []
         parts = [(name, obj)]
         for path, part in parts:  # which grow
-            kind = type(part)
+            kind: Any = type(part)
             if isinstance(part, np.ndarray):
                 self._names.append(path)
                 self._arrays.append(part)
             elif isinstance(part, tuple):
                 parts += [(f"{path}[{i}]", inner) for i, inner in enumerate(part)]
             elif kind not in ATOMS and _has_fields(kind):
-                caches = caches_of(kind)  # type: ignore[arg-type]  # a class can be hashed
+                caches = caches_of(kind)
                 before = {key: value for key, value in vars(part).items() if key not in caches}
                 self._objects.append((path, part, kind, before, caches))
                 parts += [(f"{path}.{key}", v) for key, v in before.items() if type(v) not in ATOMS]
@@ -105,7 +105,7 @@ class Seal:
 @lru_cache
 def _has_fields(kind: Any) -> bool:
     """Return whether objects of a class are dataclasses that hold their fields in a dictionary."""
-    return is_dataclass(kind) and any("__dict__" in vars(base) for base in kind.__mro__)
+    return kind.__dictoffset__ != 0 and is_dataclass(kind)
 
 
 @lru_cache

@@ -265,7 +265,7 @@ def _figure_8(context: Context) -> Finding:
     AOU with each g; what decisions for ports with jobs are worth by the averages known, of the best.
     """
     settings = {text: {"g": g} for text, g in G.items()}
-    study = sweep(context, settings, (60, 100, 8000), (3, 6, 10), who=(ESDP,))
+    study = sweep(context, settings, (60, 100, 8000), (3, 8, 10), who=(ESDP,))
     last, others = study.numbers["slots"], study.heads[:2]
     at = tuple(np.linspace(last // 5, min(last, 1000) - 1, 15).astype(int).tolist())
     exploits = {}
@@ -331,7 +331,7 @@ def _figure_9(context: Context) -> Finding:
     if not context.quick:
         names, two = ("c = 2, ports with jobs, T = 1000",), dict(islice(levels.items(), 2))
         studies.append(sweep(context, two, instances=(3, 6, 6), names=names, who=OTHERS))
-        studies.append(sweep(context, levels, instances=(3, 12, 20), names=names, who=(ESDP,)))
+        studies.append(sweep(context, levels, instances=(3, 15, 20), names=names, who=(ESDP,)))
     found = dict[str, Found]()
     for one in studies:
         found |= {name: {**found.get(name, {}), **f} for name, f in one.found.items()}
