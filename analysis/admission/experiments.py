@@ -106,7 +106,7 @@ def outcome(who: Contender, place: Place, seed: int) -> Outcome:
     return Outcome(found["total"], Schedule(found["workers"], found["servers"]))
 
 
-BOUND_ROUNDS, SEARCH_ROUNDS = 50, 100
+ROUNDS, FEW_ROUNDS = (50, 100), (20, 30)
 """Rounds of the volume method and of the search, few enough for seconds; no clock decides what is found."""
 
 
@@ -119,8 +119,8 @@ def _searched(sampled: AdmissionInstance, seed: int, rounds: int, iterations: in
 
 
 @cache
-def searched(place: Place, seed: int) -> tuple[float, float]:
+def searched(place: Place, seed: int, rounds: tuple[int, int] = ROUNDS) -> tuple[float, float]:
     """Return what a schedule found by search earns, and a certified bound of what any schedule earns."""
     sampled = instance(place, seed)
-    found = result_of(_searched, sampled, policy_seed(seed), BOUND_ROUNDS, SEARCH_ROUNDS)
+    found = result_of(_searched, sampled, policy_seed(seed), *rounds)
     return float(found["value"]), float(found["bound"])

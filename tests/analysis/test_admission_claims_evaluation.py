@@ -93,7 +93,9 @@ def test_jobs_that_fit_at_once_would_be_noticed(monkeypatch: pytest.MonkeyPatch)
 def test_where_no_job_can_be_drawn_the_other_instances_decide(monkeypatch: pytest.MonkeyPatch) -> None:
     searched = experiments.searched
 
-    def without_the_second(place: experiments.Place, seed: int) -> tuple[float, float]:
+    def without_the_second(
+        place: experiments.Place, seed: int, *_rounds: tuple[int, int]
+    ) -> tuple[float, float]:
         if seed == 1:
             raise NoJobFitsError("no draw fits")
         return searched(place, seed)

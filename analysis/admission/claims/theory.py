@@ -55,7 +55,6 @@ def theorem_2(context: Context) -> Finding:
         counterexample=hand.instance,
         assumes="A worker of the counterexample takes a thousandth of a machine, as the proof of Theorem 4 "
         "asks.",
-        remark="So D_I is no bound of the optimum; admission/weak-duality mends it.",
     )
 
 
@@ -352,7 +351,6 @@ def server_volume(_context: Context) -> Finding:
         counterexample=last,
         proof="By (6) a slot with y workers needs ceil(y b / B) parameter servers. With B = 100 b one is "
         "enough for 100 workers, so that W = 100 worker-slots in one slot take one parameter server.",
-        remark="The proof of Theorem 4 does not suffer, but alpha is larger than it could be.",
     )
 
 
@@ -567,7 +565,6 @@ def finite_bound(context: Context) -> Finding:
             ((str(r.instance.origin), r.sizes[1], r.ratio, bound(r)) for r in shown),
         ),
         counterexample=above[0].instance if above else None,
-        remark="A bound that holds is in admission/theorem-4-printed-prices.",
     )
 
 

@@ -380,7 +380,6 @@ def _chain_32(context: Context) -> Finding:
         min(least) >= -TIE,
         "The chain (31), (32) holds where S(t) reaches as far as the exact m says.",
         {"cases": len(slack), "least slack of (31)": least[0], "least slack of (32)": least[1]},
-        remark="With alpha |E| below m the equality in (32) fails: that is the claim selection/truncated-s.",
     )
 
 

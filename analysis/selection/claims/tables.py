@@ -66,7 +66,6 @@ def _table_3(context: Context) -> Finding:
         "All parameters of Table 3 can be drawn; its capacities of 1 to 2 then admit two channels at once.",
         {"instances": len(sampled), "most channels at once, c = 2": most},
         table(title, "parameter | paper | ours | agrees", shown),
-        remark="The bounds of c are said to be normalised, by what is not said.",
     )
 
 
@@ -96,7 +95,6 @@ def _alpha(context: Context) -> Finding:
         {"instances": len(sampled), **equal},
         table(title, "capacity | m | alpha |E| | too small on (%) | too large on (%)", lines),
         counterexample=six_channels(1),
-        remark="Too large a value only widens g and S(t); selection/truncated-s has one that is too small.",
     )
 
 
@@ -178,7 +176,6 @@ def _heuristics(_context: Context) -> Finding:
     return finding(
         Verdict.NOT_CHECKABLE,
         "No heuristic is specified but by the name of the genetic algorithm, so there is nothing to run.",
-        remark="With a fixed number of generations it is polynomial.",
     )
 
 

@@ -109,7 +109,6 @@ def _slides_minimum(_context: Context) -> Finding:
         "The minimum that the slides print is to switch nothing on.",
         {"least": float(values.min()), "most": float(values.max())},
         counterexample=here,
-        remark="The paper's P1 is a maximum. The minimum of the regret, P2, is meant.",
     )
 
 
