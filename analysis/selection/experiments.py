@@ -18,7 +18,7 @@ from ...online.selection import Esdp, EsdpPrinted, Hswf, Lcf, Lwtf, Thompson
 from ...oracles.base import CHECKER, Optimum
 from ..engine.kept import optimum_of, run_of
 from ..experiments import policy_seed
-from ..optima import prover, remembered, rest_on
+from ..optima import prover, rest_on
 from .regret import Best, RunCertificate, certificate
 
 ORACLE = "clairvoyant"
@@ -93,26 +93,6 @@ def _slots(_instance: SelectionInstance, found: Optimum[np.ndarray]) -> dict[str
     return {"per_slot": found.certificate.per_slot[:, 0].copy(), "method": found.method}
 
 
-@cache
-def solved(setup: Setup, seed: int) -> tuple[np.ndarray, str]:
-    """Return the largest expected net utility of every slot, shape (T,), and what proves it."""
-    from ...oracles.selection.optimum import ORACLES
-
-    found = optimum_of(ORACLE, ORACLES[ORACLE], instance(setup, seed), {}, _slots)
-    return frozen_copy(found["per_slot"]), found["method"]
-
-
-def optimum(setup: Setup, seed: int, *, relied: bool = False) -> np.ndarray:
-    """Return the largest expected net utility of every slot, shape (T,); ``relied``: a verdict rests on it.
-
-    No certificate is made: in a mean over instances no single one decides anything.
-    """
-    per_slot, method = solved(setup, seed)
-    if relied:
-        rest_on(ORACLE, instance(setup, seed), method)
-    return per_slot
-
-
 def _certified(here: SelectionInstance, found: Optimum[np.ndarray]) -> dict[str, Any]:
     from ...oracles.selection.optimum import ORACLES
 
@@ -120,15 +100,32 @@ def _certified(here: SelectionInstance, found: Optimum[np.ndarray]) -> dict[str,
     return proof | {"per_slot": found.certificate.per_slot, "decision": found.decision}
 
 
-@remembered
-def proven(setup: Setup, seed: int) -> Best:
-    """Return what is best in every slot; its certificate is verified, once for all claims."""
+@cache
+def solved(setup: Setup, seed: int, reduce: Callable[..., dict[str, Any]] = _slots) -> dict[str, Any]:
+    """Return what is kept of the clairvoyant optimum: in every slot, and what proves it."""
     from ...oracles.selection.optimum import ORACLES
 
-    here = instance(setup, seed)
-    found = optimum_of(ORACLE, ORACLES[ORACLE], here, {}, _certified)
-    rest_on(ORACLE, here, found["prover"])
-    return Best(frozen_copy(found["per_slot"]), frozen_copy(found["decision"]))
+    found = optimum_of(ORACLE, ORACLES[ORACLE], instance(setup, seed), {}, reduce)
+    return {k: frozen_copy(v) if isinstance(v, np.ndarray) else v for k, v in found.items()}
+
+
+def optimum(setup: Setup, seed: int, *, relied: bool = False) -> np.ndarray:
+    """Return the largest expected net utility of every slot, shape (T,); ``relied``: a verdict rests on it.
+
+    No certificate is made: in a mean over instances no single one decides anything.
+    """
+    found = solved(setup, seed)
+    if relied:
+        rest_on(ORACLE, instance(setup, seed), found["method"])
+    result: np.ndarray = found["per_slot"]
+    return result
+
+
+def proven(setup: Setup, seed: int) -> Best:
+    """Return what is best in every slot; its certificate is verified, once for all claims."""
+    found = solved(setup, seed, _certified)
+    rest_on(ORACLE, instance(setup, seed), found["prover"])
+    return Best(found["per_slot"], found["decision"])
 
 
 def regret_of(who: Contender, setup: Setup, seed: int) -> np.ndarray:
