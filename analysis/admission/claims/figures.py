@@ -134,8 +134,8 @@ def figure_3(context: Context) -> Finding:
     Total utility of all but Dorm by the number of jobs, on paired instances, in every reading.
     """
     sampled = seeds(context, 3, 10, 10)
-    levels = context.pick((10, 40), (10, 50), (20, 50, 100, 200, 300, 400))
-    T, machines = context.pick((30, 8), (60, 15), (300, 50))
+    levels = context.pick((10, 40), (10, 40), (20, 50, 100, 200, 300, 400))
+    T, machines = context.pick((30, 8), (50, 10), (300, 50))
     settings = {f"{n} jobs": Case(Setup(n, T, machines, machines, "short")) for n in levels}
     readings = {
         "short jobs": AS_OURS,
@@ -322,8 +322,8 @@ def figure_4(context: Context) -> Finding:
 
     Means and deviations of the delays on each instance, and the use of the machines, in every reading.
     """
-    sampled = seeds(context, 3, 10, 10)
-    jobs, T, machines = context.pick((40, 40, 10), (60, 60, 15), (200, 100, 50))
+    sampled = seeds(context, 3, 16, 10)
+    jobs, T, machines = context.pick((40, 40, 10), (40, 50, 10), (200, 100, 50))
     case = Case(Setup(jobs, T, machines, machines, "short", classes=(0.0, 0.5, 0.5)))
     every = {
         "short jobs, done": AS_OURS,
@@ -502,7 +502,6 @@ def figure_5(context: Context) -> Finding:
     bands = {of: Band(*np.exp([mean_interval(by[of][:, 0]) for by in cells.values()]).T) for of in readings}
     best, bound = np.exp(np.concatenate([both for by in cells.values() for both in by.values()])).T
     means = [float(mean) for band in bands.values() for mean in band.mean]
-    inside = (best >= STATED[0]) & (best <= STATED[1])
     return conclude(
         f"The best schedule found is {min(means):.1f} to {max(means):.1f} times what OASiS earns in "
         "geometric mean, depending on jobs and machines.",
@@ -521,10 +520,7 @@ def figure_5(context: Context) -> Finding:
         note=f"Ratio of the best schedule found to that of a certified bound. {ex.NOTE}.",
         numbers={
             "instances": len(sampled),
-            "ratios of the best schedule found, least": round(float(best.min()), 2),
-            "median": round(float(np.median(best)), 2),
-            "most": round(float(best.max()), 2),
-            "of these 1.1 to 1.5 (%)": round(100.0 * float(inside.mean()), 1),
+            "ratios of the best schedule found, median": round(float(np.median(best)), 2),
             "ratios of the certified bound, median": round(float(np.median(bound)), 2),
         },
         small=context.quick,
@@ -590,7 +586,7 @@ def figure_6(context: Context) -> Finding:
     """
     sampled = seeds(context, 4, 4, 20)
     factors = context.pick((100.0,), (2.0, 100.0), (2.0, 10.0, 100.0))
-    jobs, T, machines = context.pick((60, 40, 12), (60, 60, 15), (400, 300, 50))
+    jobs, T, machines = context.pick((60, 40, 12), (40, 50, 10), (400, 300, 50))
     percents = [percent for factor in factors for percent in (100.0 / factor, 100.0 * factor)]
     scaled = [Contender(f"{p:g} %", "oasis", (("scale", p / 100.0),)) for p in percents]
     printed = [replace(who, settings=(*who.settings, ("floor", False))) for who in scaled]
