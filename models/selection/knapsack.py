@@ -48,9 +48,6 @@ SMALL_TABLE = 3 * 2**18
 CORE = 24
 """Channels that prices leave undecided at first."""
 
-MOST_SETS = 256
-"""Sets of channels of which what the tables take of them is kept: few patterns of arrivals come again."""
-
 _room = threading.local()
 
 
@@ -121,7 +118,6 @@ class Knapsack:
         kinds_of_need, like = np.unique(self._needs, axis=0, return_inverse=True)
         self._like = frozen_copy(like.reshape(-1))
         self._blocked = frozen_copy(_blocked(kinds_of_need, levels, radix))
-        self._of: dict[bytes, list[np.ndarray]] = {}  # what the tables take of the last sets of channels
 
     def best(
         self,
@@ -273,12 +269,9 @@ class Knapsack:
         """Search among ``items``; no longer than with tables if they find less than ``least``."""
         kernels = _kernels()
         n = len(items)
-        of = self._of.get(key := items.tobytes())
-        if of is None:
-            if len(self._of) >= MOST_SETS:
-                self._of.clear()
-            of = self._of[key] = [a[items] for a in (self.demand, self._needs, self._offsets, self._like)]
-        demand, needs, offsets, like = of
+        demand, needs, offsets, like = (
+            array[items] for array in (self.demand, self._needs, self._offsets, self._like)
+        )
         best = np.zeros(n, dtype=bool) if guess is None else guess[items] > 0
         kernels.keep_what_fits(best, demand, self.capacity)
         first = first.astype(np.int64)
