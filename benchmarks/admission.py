@@ -329,7 +329,7 @@ def measure(full: bool) -> Iterator[Row]:
     yield all_ties(100, 40, 75.0)
     yield all_ties(300, 50, 250.0)
     yield from optima(10, 8.0, range(5 if full else 3))
-    yield from optima(20, 60.0, range(5 if full else 1))
+    yield from optima(20, 1.0, range(5 if full else 3))
     yield from certificate("10 jobs, T=10, 10 machines", clairvoyant.generate("admission", seed=1), "offline")
     yield from at_scale(100, 10.0)
     if full:

@@ -1,4 +1,4 @@
-"""Exact methods for the best schedules of all jobs: HiGHS on the declared programs, and CP-SAT on its own."""
+"""Exact methods for the best schedules of all jobs: branch and price, HiGHS on declared programs, CP-SAT."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ from ...models.program import CAREFUL, PyomoProgram, SolverError, in_highs, powe
 from ...models.stopwatch import library
 from .. import cp_sat
 from ..base import Budget, OracleError, PartProgress, Report, checked, rounding
+from .branch import Branching, Limits, affordable, leaves
 
 TOLERANCE = 1e-9
 """HiGHS's tolerance on rows, with limits below 2^12. Its search asks a tenth of that of reduced costs, and
@@ -24,6 +25,12 @@ a tenth of 1e-9 is the least that it can."""
 
 SECONDS_PER_TERM = 5e-5
 """The estimated time to declare a term of a program and to pass it to HiGHS."""
+
+MOST_NODES = 10_000
+"""Nodes of branch and price, far more than there is time for."""
+
+GROWING = 0.95
+"""The part of the time in which the tree grows; in the rest, the bounds of its leaves are computed again."""
 
 LARGEST_ROW = 2**62
 """The largest number that a row of CP-SAT may reach."""
@@ -37,6 +44,61 @@ class Part:
     schedule: Schedule | None
     bound: float | None  # no schedule earns more; ``None`` if nothing is proven
     method: str
+
+
+def by_branching(
+    instance: AdmissionInstance,
+    budget: Budget,
+    progress: PartProgress | None = None,
+    start: Schedule | None = None,
+) -> Part:
+    """Solve (14)-(18) by branch and price (:class:`.branch.Branching`).
+
+    The bound is computed at the end from the prices of all leaves, by :meth:`.branch.Program.bound`.
+    Arguments and result are as for :func:`by_highs`.
+    """
+    first = _first_schedule(instance, start)
+    if not affordable(instance):
+        return Part(first, _ceiling(instance), "tables of branch and price too large")
+    search = _Search(instance, budget.part(GROWING), first)
+
+    def with_value(done: float, text: str, *, value: float = math.nan, bound: float = math.nan) -> None:
+        del value
+        if progress is not None:
+            progress(done, text, value=search.value, bound=bound)
+
+    proved = [
+        search.program.bound(search.prices[number], limits)
+        for number, limits in leaves(search.grow(MOST_NODES, with_value))
+    ]
+    bound = min(_ceiling(instance), max((one for one in proved if one is not None), default=0.0))
+    return _part(instance, search.schedule, None, bound, "branch and price")
+
+
+class _Search(Branching):
+    """Branch and price, and the best schedule that was met."""
+
+    def __init__(self, instance: AdmissionInstance, budget: Budget, first: Schedule) -> None:
+        super().__init__(instance, budget)
+        self.schedule, self.value = first, _value(instance, first)
+
+    @property
+    def goal(self) -> float:
+        """The bound at which a leaf is closed."""
+        return self.value * (1.0 + 0.5 * self.budget.gap)
+
+    def closes(self, number: int, limits: Limits) -> bool:
+        """Return whether prices prove that a leaf holds nothing better, but for the gap."""
+        bound = self.program.bound(self.prices[number], limits)
+        return bound is None or bound <= self.goal
+
+    def met(self, decision: list[Any]) -> None:
+        """Take a solution of a program as the best schedule if it is one, and better."""
+        schedule = Schedule(*(np.array(side, dtype=np.int64).reshape(-1, 4) for side in decision))
+        if not self.instance.violations(schedule):  # the solver's tolerance may be a worker
+            value = _value(self.instance, schedule)
+            if value > self.value:
+                self.schedule, self.value = schedule, value
 
 
 def by_highs(

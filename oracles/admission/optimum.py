@@ -9,14 +9,15 @@ from ...models.admission.schedule import Schedule
 from ...models.draw import choose
 from ..base import Budget, Incumbent, Optimum, OracleEntry, ProgressCallback, WhyStopped
 from .bound import Priced, columns, lagrangian_bound, quick, volume, without_prices
+from .branch import affordable
 from .certificate import of_schedule
-from .exact import Part, by_cp_sat, by_highs, pooled_bound
+from .exact import Part, by_branching, by_cp_sat, by_highs, pooled_bound
 from .search import search
 
 __all__ = ["METHODS", "ORACLES", "Priced", "lagrangian_bound", "offline"]
 
-AUTO, HIGHS, CP_SAT, LAGRANGIAN = "auto", "highs", "cp-sat", "lagrangian"
-METHODS = (AUTO, HIGHS, CP_SAT, LAGRANGIAN)
+AUTO, BRANCH, HIGHS, CP_SAT, LAGRANGIAN = "auto", "branch-and-price", "highs", "cp-sat", "lagrangian"
+METHODS = (AUTO, BRANCH, HIGHS, CP_SAT, LAGRANGIAN)
 
 SMALL = 20_000
 """Up to so many pairs of a slot of a job and a machine, "auto" tries the integer programs."""
@@ -24,9 +25,9 @@ SMALL = 20_000
 EXACT_SECONDS = 90.0
 """The time "auto" gives the integer programs if it has no time limit."""
 
-FIRST_SECONDS, FIRST_SHARE = 15.0, 0.5
-"""Before anything else "auto" gives the integer program of a small instance this time, and at most this part
-of the time limit: it often proves the optimum sooner than prices could help."""
+FIRST_SECONDS, FIRST_SHARE = 5.0, 0.5
+"""Before anything else "auto" gives branch and price on a small instance this time, and at most this part of
+the time limit."""
 
 POOLED_SHARE = 0.2
 """The part of the time left that the program with pooled machines may take."""
@@ -70,23 +71,26 @@ def offline(
     Every method begins with a greedy schedule and the sum of what the jobs are worth alone. "lagrangian" goes
     on with prices of capacity (:func:`.bound.volume`, for fewer jobs and slots :func:`.bound.columns`), which
     prove a bound, and ruin and recreate at these prices (:func:`.search.search`). "auto" adds, for small
-    instances, the integer program: for a short time before that, and after it once with pooled machines and
-    once more as it is, until the gap is reached.
+    instances, branch and price for a short time before that (the integer program where its tables are too
+    large), and after it the integer program, once with pooled machines and once as it is, until the gap is
+    reached.
 
     Parameters
     ----------
     instance
         The instance.
     method
-        "auto"; "highs" (the declared program (1)-(13) through Pyomo and HiGHS); "cp-sat" (an independent
+        "auto"; "branch-and-price" (schedules of jobs and fillings of machines, generated as prices ask for
+        them); "highs" (the declared program (1)-(13) through Pyomo and HiGHS); "cp-sat" (an independent
         model in OR-Tools); or "lagrangian", without integer programs.
     gap
         Relative gap to reach.
     time_limit
-        Seconds. Without one, "highs" and "cp-sat" run until the gap is reached. "lagrangian" and "auto" end
-        by themselves: volume method and search after a number of rounds that depends on the size alone,
-        column generation after :data:`COLUMN_SECONDS` at the latest, and the integer programs of "auto" after
-        :data:`FIRST_SECONDS` and :data:`EXACT_SECONDS`. What these clocks cut off may differ between runs.
+        Seconds. Without one, "branch-and-price", "highs" and "cp-sat" run until the gap is reached, or the
+        tree has no node left. "lagrangian" and "auto" end by themselves: volume method and search after a
+        number of rounds that depends on the size alone, column generation after :data:`COLUMN_SECONDS` at the
+        latest, and the programs of "auto" after :data:`FIRST_SECONDS` and :data:`EXACT_SECONDS`. What these
+        clocks cut off may differ between runs.
     progress
         Called with the fraction done and a text.
 
@@ -107,13 +111,15 @@ def offline(
     small = method == AUTO and _small(instance)
     if small and not incumbent.over:
         first = budget.part(FIRST_SHARE, FIRST_SECONDS)
-        _take(incumbent, by_highs(instance, first, incumbent.report(0.0, 0.1), incumbent.decision))
+        solve = by_branching if affordable(instance) else by_highs
+        _take(incumbent, solve(instance, first, incumbent.report(0.0, 0.1), incumbent.decision))
     if method in (AUTO, LAGRANGIAN) and not incumbent.over:
         _by_prices(incumbent, brief=small)
     if small and not incumbent.over:
         _by_programs(incumbent)
-    if method in (HIGHS, CP_SAT) and not incumbent.over:
-        solve = by_highs if method == HIGHS else by_cp_sat
+    programs = {BRANCH: by_branching, HIGHS: by_highs, CP_SAT: by_cp_sat}
+    if method in programs and not incumbent.over:
+        solve = programs[method]
         _take(incumbent, solve(instance, budget, incumbent.report(0.0, 1.0), incumbent.decision))
     if method in (AUTO, LAGRANGIAN):
         return incumbent.optimum(WhyStopped.ROUNDS)
@@ -202,8 +208,8 @@ ORACLES = {
         AdmissionInstance.problem,
         "the best schedules of all jobs, known in advance",
         METHODS,
-        "Lagrangian bounds, computed by our own code from prices; on small instances also the dual bound "
-        "of HiGHS's or CP-SAT's branch and bound",
+        "Lagrangian bounds, computed by our own code from prices, on small instances those at the leaves of "
+        "a tree; there also the dual bound of HiGHS's or CP-SAT's branch and bound",
         writer=of_schedule,
     )
 }

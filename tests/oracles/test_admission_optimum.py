@@ -56,7 +56,7 @@ def test_exact_methods_agree_and_the_rest_bounds(instance: AdmissionInstance) ->
     for optimum in found.values():
         check(instance, optimum)
     best = found["cp-sat"].value
-    for method in ("auto", "highs", "cp-sat"):
+    for method in ("auto", "branch-and-price", "highs", "cp-sat"):
         assert found[method].value == pytest.approx(best, rel=1e-6, abs=1e-12)
         assert found[method].why_stopped in PROVEN
     rough = found["lagrangian"]
@@ -236,7 +236,7 @@ def test_progress_goes_from_0_to_1_and_may_interrupt() -> None:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"method": "dp"}, "method: 'dp' is not one of auto, highs, cp-sat, lagrangian"),
+        ({"method": "dp"}, "method: 'dp' is not one of auto, branch-and-price, highs, cp-sat, lagrangian"),
         ({"gap": -1.0}, "gap: -1.0"),
         ({"gap": math.nan}, "gap: nan"),
         ({"time_limit": -1}, "time_limit: -1"),

@@ -1,0 +1,493 @@
+"""Branch and price for admission: linear programs over schedules of jobs and fillings of machines.
+
+Columns are generated as prices ask for them (Dantzig and Wolfe 1960). A price is what a job pays for a worker
+or a parameter server in a slot, wherever it runs. Whatever the prices, no decision is worth more than what
+all jobs gain by their best schedules, and all machines are paid for their best fillings. HiGHS solves the
+programs; prices alone bear the bounds.
+"""
+
+from __future__ import annotations
+
+import heapq
+import itertools
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from functools import cached_property
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ...models.admission.instance import AdmissionInstance
+from ...models.program import CAREFUL, SOLVER_TOLERANCE, in_highs, power_of_two
+from ...models.stopwatch import library
+from ..base import Budget, OracleError, PartProgress, rounding
+from . import branch_kernels as kernels
+
+MOST_ROUNDS = 60
+"""Linear programs of a node."""
+
+MOST_STEPS = 2**22
+"""Steps of the tables of all jobs, up to which there are prices and a tree; they take some milliseconds."""
+
+PULLS = (0.2, 0.6)
+"""The weights of the best prices in the smoothing of the program's, in turns."""
+
+HOPELESS = 0.2
+"""A node is branched upon if its program is above the best value, and its bound is nearer than this to it."""
+
+SETTLED = 1e-12
+"""The bound of a node is the program's if they are relatively this near."""
+
+FRACTION = 1e-7
+"""What is neither 0 nor 1 by more than this is branched upon."""
+
+MARGIN = 1e-10
+"""The margin on a bound, relative to the sum of its positive terms, far more than rounding."""
+
+PRIMAL = 4
+"""HiGHS's number for the primal simplex method, which starts again from the last basis."""
+
+OPTIONS = {
+    "presolve": "off",
+    "solver": "simplex",
+    "simplex_strategy": PRIMAL,
+    "primal_feasibility_tolerance": SOLVER_TOLERANCE,
+    "dual_feasibility_tolerance": SOLVER_TOLERANCE,
+}
+
+PENALTY = 4.0
+"""What it costs not to do a job that has to be done, in units of all that jobs earn."""
+
+ONE = np.ones(1)
+
+Used = dict[int, list[tuple[Any, float]]]
+Choices = list[tuple[float, tuple[int, ...], int]]
+"""How much is at stake, and what is limited to n at most, or to more."""
+
+Limits = dict[tuple[int, ...], tuple[int, float]]
+"""From what to what the slot (job,) is in which a job is done, or its number of workers (job, slot)."""
+
+
+def affordable(instance: AdmissionInstance) -> bool:
+    """Return whether prices and a tree can be found in reasonable time."""
+    horizon = instance.setting.horizon
+    steps = sum((horizon - job.arrival + 1) * job.work * min(job.chunks, job.work) for job in instance.jobs)
+    return steps <= MOST_STEPS
+
+
+def leaves(tree: Any, limits: Limits | None = None) -> Iterator[tuple[int, Limits]]:
+    """Yield the numbers of the prices of all leaves, and their limits."""
+    if isinstance(tree, int):
+        yield tree, limits or {}
+        return
+    *key, n, lower, upper = tree
+    for side, within in zip((lower, upper), _halves(limits or {}, tuple(key), n), strict=True):
+        yield from leaves(side, within)
+
+
+def _halves(limits: Limits, key: tuple[int, ...], n: int) -> tuple[Limits, Limits]:
+    """Return the limits of the sides of a branch: n at most, and more."""
+    least, most = limits.get(key, (0, math.inf))
+    return limits | {key: (least, min(most, n))}, limits | {key: (max(least, n + 1), most)}
+
+
+class Run(NamedTuple):
+    """A schedule of a job."""
+
+    job: int
+    counts: np.ndarray  # its workers and servers in every slot, shape (2, T)
+    done: int  # the slot in which it is done
+    earned: float
+
+
+class Filling(NamedTuple):
+    """What runs on a machine in a slot."""
+
+    machine: int
+    counts: tuple[tuple[int, int], ...]  # pairs of a job and how many
+
+
+class _Node(NamedTuple):
+    """A node that is neither closed nor branched upon yet."""
+
+    bound: float  # that of its parent
+    limits: Limits
+    parent: list[Any]  # its tree belongs here, at this place
+    place: int
+    hint: int  # the number of its parent's prices
+
+
+class Branching(ABC):
+    """The search for a tree whose leaves are closed by prices, and the prices so far.
+
+    A tree is the number of prices, or a list (job, n, tree, tree) or (job, slot, n, tree, tree): the slot in
+    which a job is done, or its workers in a slot, are at most n, or more.
+    """
+
+    def __init__(self, instance: AdmissionInstance, budget: Budget) -> None:
+        self.instance, self.budget = instance, budget
+        self.prices: list[np.ndarray] = []
+        self.keep(np.zeros((2, instance.setting.horizon, len(instance.jobs))))
+        self._heap: list[tuple[float, int, _Node]] = []
+        self._count = itertools.count()
+
+    @cached_property
+    def program(self) -> Program:
+        """The linear program, at some node."""
+        return Program(self.instance)
+
+    @property
+    @abstractmethod
+    def goal(self) -> float:
+        """The bound at which a leaf is about closed."""
+
+    @abstractmethod
+    def closes(self, number: int, limits: Limits) -> bool:
+        """Return whether prices close a leaf."""
+
+    @abstractmethod
+    def met(self, decision: list[Any]) -> None:
+        """Take a whole solution: rows (slot from 1, job, machine, count) of workers and of servers."""
+
+    def keep(self, price: np.ndarray) -> int:
+        """Keep prices, and return their number."""
+        self.prices.append(price)
+        return len(self.prices) - 1
+
+    def grow(self, most_nodes: int, progress: PartProgress | None = None) -> Any:
+        """Return a tree; what is left open has its parent's prices.
+
+        It goes down from a node by what is at most n, until a leaf is closed, and on where the bound is the
+        largest.
+        """
+        top = [0]
+        node: _Node | None = None if self.closes(0, {}) else _Node(math.inf, {}, top, 0, 0)
+        for done in range(most_nodes):
+            if node is None and self._heap:
+                node = heapq.heappop(self._heap)[-1]
+            if node is None or self.budget.over:
+                break
+            if progress is not None:
+                bound = max([node.bound, *(-one[0] for one in self._heap[:1])])
+                progress(done / most_nodes, f"branch and price, node {done}", bound=bound)
+            known = [n for n in (0, node.hint) if self.closes(n, node.limits)]
+            tree, below = (known[0], None) if known else self._solved(node)
+            node.parent[node.place], node = tree, below
+        return top[0]
+
+    def _solved(self, node: _Node) -> tuple[Any, _Node | None]:
+        """Return the number of prices that close a node, or a branch, and the node to go down to."""
+        program, goal = self.program, self.goal
+        bound, price = math.inf, self.prices[node.hint]
+        best, new = price, 1
+        program.enter(node.limits)
+        for turn in range(MOST_ROUNDS):
+            most, new = program.answer(price)
+            if most < bound:
+                bound, best = most, price
+                if bound <= goal * (1.0 + SETTLED) and self.closes(number := self.keep(price), node.limits):
+                    return number, None
+            solved = program.solve(self.budget)
+            if solved is None:
+                return self.keep(best), None
+            value, duals = solved
+            if bound - value <= SETTLED * bound or (not new and price is duals):
+                break
+            hopeless = value > goal * (1.0 + SETTLED) and bound - value <= HOPELESS * (bound - goal)
+            if hopeless and program.branch() is not None:
+                break
+            pull = PULLS[turn % 2] if new else 0.0
+            price = pull * best + (1.0 - pull) * duals if pull else duals
+        decision = program.decision(goal, self.budget)
+        if decision is not None:
+            self.met(decision)
+        number = self.keep(best)
+        where = None if self.closes(number, node.limits) else program.branch()
+        if where is None:
+            return number, None
+        (key, n), branch = where, [*where[0], where[1], number, number]
+        below, above = (
+            _Node(bound, limits, branch, place, number)
+            for place, limits in zip((-2, -1), _halves(node.limits, key, n), strict=True)
+        )
+        heapq.heappush(self._heap, (-bound, next(self._count), above))
+        return branch, below
+
+
+class Program:
+    """The linear program of a node.
+
+    Columns are runs of jobs and fillings of machines; rows are::
+
+    sum of what runs - sum of what is filled <= 0        for every side, slot and job
+    sum of the runs of a job <= 1                        = 1 if it has to be done
+    sum of the fillings of a machine in a slot <= 1
+    """
+
+    def __init__(self, instance: AdmissionInstance) -> None:
+        setting = instance.setting
+        self._horizon, self._jobs = setting.horizon, len(instance.jobs)
+        self._size = 2 * self._horizon * self._jobs
+        sides = (
+            (setting.worker_units, instance.worker_needs, setting.worker_room),
+            (setting.server_units, instance.server_needs, setting.server_room),
+        )
+        self._arrays = [
+            (
+                np.array([room(job) for job in instance.jobs]).reshape(self._jobs, len(units)).T.copy(),
+                needs.astype(np.float64),
+                units.astype(np.float64),
+                np.zeros((self._horizon, len(units), self._jobs), dtype=np.int64),
+            )
+            for units, needs, room in sides
+        ]
+        self._machines = [
+            (side, h, t)
+            for side, (units, *_) in enumerate(sides)
+            for t in range(self._horizon)
+            for h in range(len(units))
+        ]
+        self._given = [
+            (job.arrival, job.work, job.utilities(self._horizon), job.servers_for) for job in instance.jobs
+        ]
+        self._most = np.array(
+            [min(setting.most_workers(job), job.work) for job in instance.jobs], dtype=np.int64
+        )
+        self._earned = [earned.tolist() for _, _, earned, _ in self._given]
+        self._unit = power_of_two(max((max(one, default=0.0) for one in self._earned), default=0.0)) or 1.0
+        self._known: set[Any] = set()
+        self._columns: list[Run | Filling] = []
+        self._x = np.zeros(0)
+        count = self._size + self._jobs + len(self._machines)
+        upper = np.concatenate([np.zeros(self._size), np.ones(count - self._size)])
+        none = np.zeros(0)
+        empty = np.zeros(1, np.int32), np.zeros(0, np.int32), none
+        self._highs = in_highs(
+            none, empty, (np.full(count, -np.inf), upper), (none, none), OPTIONS, maximise=True
+        )
+        for i in range(self._jobs):  # what a job that has to be done costs if it cannot be
+            self._highs.addCol(-PENALTY * self._jobs, 0.0, 0.0, 1, np.array([self._size + i], np.int32), ONE)
+
+    def enter(self, limits: Limits) -> None:
+        """Go to the node with these limits."""
+        self._limit(limits)
+        allowed = [math.inf if self._allowed(one) else 0.0 for one in self._columns]
+        upper = np.array([1.0 if must else 0.0 for must in self._must] + allowed)
+        index = np.arange(len(upper), dtype=np.int32)
+        self._highs.changeColsBounds(len(upper), index, np.zeros(len(upper)), upper)
+        for i, must in enumerate(self._must):
+            self._highs.changeRowBounds(self._size + i, 1.0 if must else -math.inf, 1.0)
+
+    def _limit(self, limits: Limits) -> None:
+        """Note what jobs may do within limits."""
+        self._done = [limits.get((i,), (0, math.inf)) for i in range(self._jobs)]
+        self._low = np.zeros((self._horizon, self._jobs), dtype=np.int64)
+        self._high = np.tile(self._most, (self._horizon, 1))
+        for (i, *slot), (least, most) in limits.items():
+            for t in slot:
+                self._low[t - 1, i], self._high[t - 1, i] = least, min(most, self._high[t - 1, i])
+        self._must = [
+            bool(self._low[:, i].any()) or self._done[i][1] <= self._horizon for i in range(self._jobs)
+        ]
+
+    def _allowed(self, one: Run | Filling) -> bool:
+        """Return whether a column keeps the limits of the node."""
+        if isinstance(one, Filling):
+            return True
+        least, most = self._done[one.job]
+        low, high, y = self._low[:, one.job], self._high[:, one.job], one.counts[0]
+        return bool(least <= one.done <= most and (low <= y).all() and (y <= high).all())
+
+    def answer(self, price: np.ndarray) -> tuple[float, int]:
+        """Add the best runs and fillings at some prices; return the bound, and how many are new."""
+        bound, new = 0.0, 0
+        for i in range(self._jobs):
+            gain, run = self._best_run(i, price)
+            bound += gain
+            new += self._add(run)
+        bound += self._fill(price)
+        for m, (side, h, t) in enumerate(self._machines):
+            counts = self._arrays[side][-1][t, h]
+            pairs = tuple((i, int(counts[i])) for i in counts.nonzero()[0].tolist())
+            new += self._add(Filling(m, pairs) if pairs else None)
+        return bound, new
+
+    def bound(self, price: np.ndarray, limits: Limits) -> float | None:
+        """Return what no decision within limits exceeds, by these prices alone; ``None`` if there is none."""
+        self._limit(limits)
+        gains = [self._best_run(i, price)[0] for i in range(self._jobs)]
+        if min(gains, default=0.0) == -math.inf:
+            return None
+        terms = [self._fill(price), *gains]
+        gross = math.fsum(abs(term) for term in terms)
+        return math.fsum(terms) + MARGIN * gross + rounding(len(terms), gross)
+
+    def _fill(self, price: np.ndarray) -> float:
+        """Find the best filling of every machine; return a bound of what all are paid."""
+        paid = [kernels.fill_all(one, *arrays) for one, arrays in zip(price, self._arrays, strict=True)]
+        return sum(paid)
+
+    def _best_run(self, i: int, price: np.ndarray) -> tuple[float, Run | None]:
+        """Return the run of a job that earns most at prices of shape (2, T, I), and what that is."""
+        workers, (first, last) = np.empty(self._horizon, dtype=np.int64), self._done[i]
+        gain, done = kernels.best_run(
+            self._given[i],
+            np.ascontiguousarray(self._low[:, i]),
+            np.ascontiguousarray(self._high[:, i]),
+            (int(first), int(min(last, self._horizon))),
+            -math.inf if self._must[i] else 0.0,
+            np.ascontiguousarray(price[:, :, i]),
+            workers,
+        )
+        if not done:
+            return gain, None
+        arrival, _, earned, servers = self._given[i]
+        counts = np.array([workers, servers[workers]])
+        return gain, Run(i, counts, done, float(earned[done - arrival]))
+
+    def _add(self, one: Run | Filling | None) -> bool:
+        """Add a column, unless it is there; return whether it is new."""
+        if one is None:
+            return False
+        if isinstance(one, Filling):
+            name: Any = one
+            side, _, t = self._machines[one.machine]
+            jobs, values = -np.array(one.counts).T
+            rows = (side * self._horizon + t) * self._jobs - jobs
+            own, earned = self._jobs + one.machine, 0.0
+        else:
+            name = one.job, one.done, one.counts.tobytes()
+            places = np.flatnonzero(one.counts)
+            rows, values = places * self._jobs + one.job, one.counts.ravel()[places]
+            own, earned = one.job, one.earned / self._unit
+        if name in self._known:
+            return False
+        self._known.add(name)
+        self._columns.append(one)
+        index = np.append(rows, self._size + own).astype(np.int32)
+        self._highs.addCol(earned, 0.0, math.inf, len(index), index, np.append(values, 1.0).astype(float))
+        return True
+
+    def solve(self, budget: Budget) -> tuple[float, np.ndarray] | None:
+        """Solve the program; return its value and the prices, shape (2, T, I), or ``None`` out of time."""
+        known = library("highspy").HighsModelStatus
+        self._highs.setOptionValue("time_limit", min(1e9, self._highs.getRunTime() + budget.left))
+        self._highs.run()
+        status = self._highs.getModelStatus()
+        if status == known.kTimeLimit:
+            return None
+        if status != known.kOptimal:
+            raise OracleError(f"branch and price: HiGHS ends with {status}")
+        found = self._highs.getSolution()
+        self._x = np.array(found.col_value)[self._jobs :]
+        duals = np.maximum(0.0, np.array(found.row_dual)[: self._size]) * self._unit
+        value = self._highs.getInfo().objective_function_value * self._unit
+        return value, duals.reshape(2, self._horizon, self._jobs)
+
+    def _used(self, kind: type) -> Used:
+        """Return the runs by job, or the fillings by machine, that the solution takes, and their weights."""
+        found: Used = {}
+        for one, x in zip(self._columns, self._x.tolist(), strict=False):
+            if x > FRACTION and isinstance(one, kind):
+                found.setdefault(one[0], []).append((one, x))
+        return found
+
+    def decision(self, goal: float, budget: Budget) -> list[Any] | None:
+        """Return a schedule with a run of every job that the solution does rather than not, the likeliest.
+
+        ``None`` if these earn no more than a goal, or find no machines; else rows of workers and of servers.
+        """
+        used = self._used(Run).values()
+        whole = all(len(pairs) == 1 and pairs[0][1] > 1.0 - FRACTION for pairs in used)
+        runs = [max(pairs, key=lambda pair: pair[1])[0] for pairs in used if sum(x for _, x in pairs) > 0.5]
+        if sum(run.earned for run in runs) <= goal:
+            return None
+        counts = np.zeros((2, self._horizon, self._jobs), dtype=np.int64)
+        for run in runs:
+            counts[:, :, run.job] = run.counts
+        rows: list[Any] = [[], []]
+        for side, t in np.argwhere(counts.any(axis=2)).tolist():
+            placed = self._packed(side, counts[side, t], budget if whole else None)
+            if placed is None:
+                return None
+            rows[side] += [[t + 1, i, h, int(placed[h, i])] for h, i in np.argwhere(placed).tolist()]
+        return rows
+
+    def _packed(self, side: int, counts: np.ndarray, budget: Budget | None) -> np.ndarray | None:
+        """Return how many of each job run on each machine, shape (H, I), if they find room.
+
+        HiGHS is asked only with a budget, where the rule that is quick leaves some without.
+        """
+        rooms, needs, has, _ = self._arrays[side]
+        placed = np.zeros(rooms.shape, dtype=np.int64)
+        if kernels.pack(counts, rooms, needs, has, placed):
+            return placed
+        if budget is None:
+            return None
+        jobs = counts.nonzero()[0]
+        keys = [(i, h) for i in jobs.tolist() for h in range(len(has)) if rooms[h, i]]
+        # of every column, an entry in the row of its job, and one for each resource of its machine
+        width, unit = has.shape[1], np.where(has > 0.0, has, 1.0)
+        index = [
+            [int(np.searchsorted(jobs, i)), *range(len(jobs) + h * width, len(jobs) + (h + 1) * width)]
+            for i, h in keys
+        ]
+        values = [[1.0, *(needs[i] / unit[h])] for i, h in keys]
+        starts = np.arange(len(keys) + 1, dtype=np.int32) * (width + 1)
+        low = np.concatenate([counts[jobs].astype(float), np.full(has.size, -np.inf)])
+        high = np.concatenate([counts[jobs].astype(float), np.ones(has.size)])
+        most = np.array([float(rooms[h, i]) for i, h in keys])
+        matrix = starts, np.array(index, dtype=np.int32).ravel(), np.array(values).ravel()
+        limits, options = (np.zeros(len(keys)), most), {**CAREFUL, "time_limit": min(1e9, budget.left)}
+        highs = in_highs(np.zeros(len(keys)), matrix, (low, high), limits, options, whole=True)
+        highs.run()
+        if highs.getModelStatus() != library("highspy").HighsModelStatus.kOptimal:
+            return None
+        placed[:] = 0
+        for (i, h), x in zip(keys, highs.getSolution().col_value, strict=True):
+            placed[h, i] = round(x)
+        return placed
+
+    def branch(self) -> tuple[tuple[int, ...], int] | None:
+        """Return what is not decided in the solution, and the n between whose sides it is split."""
+        runs = self._used(Run)
+        for choices in (self._rare(runs), self._late(runs), self._torn(runs)):
+            if choices:
+                _, key, n = max(choices, key=lambda choice: choice[0])
+                return (key, n) if self._must[key[0]] else (key[:1], self._horizon)
+        return None
+
+    def _rare(self, runs: Used) -> Choices:
+        """Return the jobs that are done in part: how much they earn by that, and the branch."""
+        shares = {i: sum(x for _, x in pairs) for i, pairs in runs.items() if not self._must[i]}
+        return [
+            (min(x, 1.0 - x) * max(run.earned for run, _ in runs[i]), (i,), self._horizon)
+            for i, x in shares.items()
+            if FRACTION < x < 1.0 - FRACTION
+        ]
+
+    def _late(self, runs: Used) -> Choices:
+        """Return the jobs that are done in several slots and earn differently."""
+        found: Choices = []
+        for i, pairs in runs.items():
+            slots, earned = ([getattr(run, name) for run, _ in pairs] for name in ("done", "earned"))
+            if max(earned) > min(earned):
+                mean = sum(run.done * x for run, x in pairs) / sum(x for _, x in pairs)
+                n = int(min(max(mean, min(slots)), max(slots) - 1))
+                found.append((max(earned) - min(earned), (i,), n))
+        return found
+
+    def _torn(self, runs: Used) -> Choices:
+        """Return the slots in which jobs have several numbers of workers: how different these are."""
+        found: Choices = []
+        for i, pairs in runs.items():
+            counts = np.array([run.counts[0] for run, _ in pairs])
+            weights = np.array([x for _, x in pairs])
+            mean = weights @ counts / weights.sum()
+            spread = weights @ (counts - mean) ** 2 / max(1, counts.max()) ** 2
+            t = int(spread.argmax())
+            if len(pairs) > 1 and spread[t] > FRACTION:
+                n = int(min(max(mean[t], counts[:, t].min()), counts[:, t].max() - 1))
+                found.append((float(spread[t]), (i, t + 1), n))
+        return found

@@ -1,0 +1,162 @@
+"""Compiled kernels of branch and price for admission: what jobs and machines answer to prices.
+
+All of them are in this one file, because compiled code is cached by file.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ...models.compiled import njit
+
+MOST_TRIES = 100_000
+"""Steps of the search for the best filling of a machine; beyond, its relaxation bounds it."""
+
+NEAR = 1.0 + 1e-13
+"""No filling is looked for that is better by no more than this."""
+
+
+@njit(cache=True, error_model="numpy")
+def fill(price, room, need, has, best):  # type: ignore[no-untyped-def]
+    """Write the filling of a machine that pays most into ``best``; return an upper bound of what it pays.
+
+    ``price`` is that of a worker (or parameter server) of each job, of which ``room`` fit on the empty
+    machine; ``need`` is what it takes of each resource, shape (I, R), and ``has`` what the machine has. Jobs
+    are tried one after the other, the costliest first. What may follow pays no more than all that is left of
+    any one resource, at the best price per unit of it.
+    """
+    best[:] = 0
+    order = np.argsort(-price * room)
+    size = 0
+    while size < order.size and price[order[size]] * room[order[size]] > 0.0:
+        size += 1
+    resources = has.size
+    ratio, left = np.zeros((size + 1, resources)), np.empty((size + 1, resources))
+    for q in range(size - 1, -1, -1):
+        i = order[q]
+        for r in range(resources):
+            ratio[q, r] = max(ratio[q + 1, r], price[i] / need[i, r] if need[i, r] > 0.0 else np.inf)
+    left[0] = has
+    paid, counts, most, tries = np.zeros(size + 1), np.zeros(size, dtype=np.int64), 0.0, 0
+    q, deeper, whole = 0, True, np.inf
+    while q >= 0:
+        if deeper:
+            bound = np.inf if q < size else 0.0
+            for r in range(resources):
+                if ratio[q, r] < np.inf:
+                    bound = min(bound, ratio[q, r] * left[q, r])
+            if tries == 0:
+                whole = bound
+            if paid[q] > most:
+                most = paid[q]
+                best[:] = 0
+                for p in range(q):
+                    best[order[p]] = counts[p]
+            tries += 1
+            if tries > MOST_TRIES:
+                return max(most, whole)
+            if paid[q] + bound <= most * NEAR:
+                q, deeper = q - 1, False
+                continue
+            i = order[q]
+            counts[q] = room[i]
+            for r in range(resources):
+                if need[i, r] > 0.0:
+                    counts[q] = min(counts[q], int(left[q, r] // need[i, r]))
+        elif counts[q] > 0:
+            counts[q] -= 1
+        else:
+            q -= 1
+            continue
+        i = order[q]
+        for r in range(resources):
+            left[q + 1, r] = left[q, r] - counts[q] * need[i, r]
+        paid[q + 1] = paid[q] + counts[q] * price[i]
+        q, deeper = q + 1, True
+    return most * NEAR
+
+
+@njit(cache=True, error_model="numpy")
+def fill_all(prices, rooms, needs, has, fillings):  # type: ignore[no-untyped-def]
+    """Write the best filling of every machine in every slot, shape (T, H, I); return a bound of all they pay.
+
+    Prices have the shape (T, I), ``rooms`` (H, I), ``needs`` (I, R), and ``has`` (H, R).
+    """
+    total = 0.0
+    for t in range(prices.shape[0]):
+        for h in range(has.shape[0]):
+            total += fill(prices[t], rooms[h], needs, has[h], fillings[t, h])
+    return total
+
+
+@njit(cache=True, error_model="numpy")
+def best_run(job, low, high, ends, least, price, counts):  # type: ignore[no-untyped-def]
+    """Return what a job gains at most, and by which slot (from 1; 0 for none); write its workers by slot.
+
+    ``job`` is the slot of arrival, the work, what is earned by delay, and the table of parameter servers. In
+    a slot it has ``low`` to ``high`` workers, shape (T,); it is done in a slot within ``ends``, and gains
+    more than ``least``. Prices have the shape (2, T).
+    """
+    arrival, work, earned, servers = job
+    horizon = low.size
+    first = ends[0]
+    for t in range(horizon):
+        if low[t] > 0:
+            first = max(first, t + 1)
+    costs, now = np.full(work + 1, np.inf), np.empty(work + 1)
+    costs[0] = 0.0
+    picks = np.zeros((horizon, work + 1), dtype=np.int64)
+    last, gain = 0, least
+    for t in range(arrival - 1, min(ends[1], horizon)):
+        if low[t] > high[t]:
+            break
+        now[:] = np.inf
+        for y in range(low[t], high[t] + 1):
+            cost = price[0, t] * y + price[1, t] * servers[y]
+            for w in range(work + 1):
+                total = costs[max(w - y, 0)] + cost
+                if total < now[w]:
+                    now[w] = total
+                    picks[t, w] = y
+        costs, now = now, costs
+        if t + 1 >= first and earned[t + 1 - arrival] - costs[work] > gain:
+            gain, last = earned[t + 1 - arrival] - costs[work], t + 1
+    counts[:] = 0
+    left = work
+    for t in range(last - 1, arrival - 2, -1):
+        counts[t] = picks[t, left]
+        left = max(0, left - counts[t])
+    return gain, last
+
+
+@njit(cache=True, error_model="numpy")
+def pack(counts, rooms, needs, has, placed):  # type: ignore[no-untyped-def]
+    """Write how many of each job run on each machine, shape (H, I), and return whether all found room.
+
+    The jobs that fill the machines most come first, each time on the machine of which the least is left over.
+    """
+    size, resources = has.shape
+    left = has.copy()
+    placed[:] = 0
+    for i in np.argsort(-counts / np.maximum(1, rooms.sum(axis=0))):
+        missing = counts[i]
+        while missing > 0:
+            best, taken, least = -1, 0, np.inf
+            for h in range(size):
+                fits = min(missing, rooms[h, i])
+                for r in range(resources):
+                    if needs[i, r] > 0.0:
+                        fits = min(fits, int(left[h, r] // needs[i, r]))
+                over = 0.0
+                for r in range(resources):
+                    if has[h, r] > 0.0:
+                        over += (left[h, r] - fits * needs[i, r]) / has[h, r]
+                if fits > 0 and placed[h, i] == 0 and over / fits < least:
+                    best, taken, least = h, fits, over / fits
+            if best < 0:
+                return False
+            placed[best, i] = taken
+            missing -= taken
+            for r in range(resources):
+                left[best, r] -= taken * needs[i, r]
+    return True

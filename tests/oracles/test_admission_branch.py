@@ -1,0 +1,149 @@
+"""Branch and price of admission: its kernels against enumeration, and bounds from any prices and trees."""
+
+import itertools
+import math
+from typing import Any
+from unittest.mock import patch
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import settings as hypothesis_settings
+from hypothesis import strategies as st
+
+from clairvoyant.models.admission.instance import AdmissionInstance
+from clairvoyant.models.admission.schedule import Schedule
+from clairvoyant.oracles.admission import branch_kernels as kernels
+from clairvoyant.oracles.admission import exact
+from clairvoyant.oracles.admission.branch import Program, leaves
+from clairvoyant.oracles.admission.exact import by_branching, by_cp_sat
+from clairvoyant.oracles.base import Budget
+from clairvoyant.testing.admission import instances
+
+SEEDS = st.integers(0, 2**32 - 1)
+TINY = instances(max_jobs=3, max_horizon=3, max_chunks=3)
+
+
+def machine(seed: int, machines: int = 1) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Rooms, needs and what small machines have, for three jobs and two resources."""
+    rng = np.random.default_rng(seed)
+    needs, has = rng.integers(0, 4, (3, 2)), rng.integers(0, 8, (machines, 2))
+    rooms = np.full((machines, 3), 3)
+    for h, i in itertools.product(range(machines), range(3)):
+        rooms[h, i] = min([3, *(has[h, r] // needs[i, r] for r in range(2) if needs[i, r])])
+    return rooms, needs.astype(float), has.astype(float)
+
+
+def ways(rooms: np.ndarray, needs: np.ndarray, has: np.ndarray) -> list[np.ndarray]:
+    """All that fits on a machine."""
+    every = (np.array(counts) for counts in itertools.product(*(range(n + 1) for n in rooms)))
+    return [counts for counts in every if (counts @ needs <= has).all()]
+
+
+@given(SEEDS, st.sampled_from([1, 4, kernels.MOST_TRIES]))
+@hypothesis_settings(max_examples=100, deadline=None)
+def test_no_filling_pays_more_than_its_bound(seed: int, tries: int) -> None:
+    rooms, needs, has = machine(seed)
+    price, best = np.random.default_rng(seed).integers(0, 4, 3) / 4.0, np.zeros(3, dtype=np.int64)
+    most = max(price @ counts for counts in ways(rooms[0], needs, has[0]))
+    run = kernels.fill if tries == kernels.MOST_TRIES else kernels.fill.py_func
+    with patch.object(kernels, "MOST_TRIES", tries):
+        bound = run(price, rooms[0], needs, has[0], best)
+    assert bound >= most
+    assert (best <= rooms[0]).all()
+    assert (best @ needs <= has[0]).all()
+    if tries == kernels.MOST_TRIES:
+        assert price @ best == most
+        assert bound == pytest.approx(most, rel=1e-12)
+
+
+@given(SEEDS)
+@hypothesis_settings(max_examples=60, deadline=None)
+def test_what_is_packed_fits_and_is_whole(seed: int) -> None:
+    rooms, needs, has = machine(seed, machines=2)
+    counts = np.random.default_rng(seed).integers(0, 4, 3)
+    placed = np.zeros(rooms.shape, dtype=np.int64)
+    if kernels.pack(counts, rooms, needs, has, placed):
+        assert placed.sum(axis=0).tolist() == counts.tolist()
+        assert (placed <= rooms).all()
+        assert (placed @ needs <= has).all()
+    else:
+        assert any(not (counts <= one).all() for one in ways(rooms[0], needs, has[0]))
+
+
+@given(SEEDS, st.booleans())
+@hypothesis_settings(max_examples=60, deadline=None)
+def test_the_best_run_is_that_of_enumeration(seed: int, must: bool) -> None:
+    rng, servers = np.random.default_rng(seed), np.array([0, 1, 1, 2])
+    arrival, work = int(rng.integers(1, 3)), int(rng.integers(1, 6))
+    earned, price = np.sort(rng.random(4))[::-1].copy(), rng.random((2, 4)) / 4.0
+    low, high = rng.integers(0, 2, 4) * (rng.random(4) < 0.3), rng.integers(0, 4, 4)
+    ends, counts = (int(rng.integers(0, 3)), int(rng.integers(2, 5))), np.zeros(4, dtype=np.int64)
+    low[: arrival - 1] = 0
+    gain, done = kernels.best_run(
+        (arrival, work, earned, servers), low, high, ends, -math.inf if must else 0.0, price, counts
+    )
+    best = -math.inf if must else 0.0
+    for y in itertools.product(*(range(n, m + 1) for n, m in zip(low, high, strict=True))):
+        y = (0,) * (arrival - 1) + y[arrival - 1 :]
+        last = max((t + 1 for t in range(4) if y[t]), default=0)
+        # more than the work is of no use, but may be what the least numbers ask for
+        if sum(y) >= work and ends[0] <= last <= ends[1]:
+            cost = sum(price[0, t] * y[t] + price[1, t] * servers[y[t]] for t in range(4))
+            best = max(best, earned[last - arrival] - cost)
+    assert gain == pytest.approx(best)
+    if done:
+        assert counts.sum() >= work
+        assert (counts[done:] == 0).all()
+
+
+@given(TINY, st.sampled_from([0.0, 0.5, 1.0, 1.001, 2.0]))
+@hypothesis_settings(max_examples=25, deadline=None)
+def test_any_prices_bound_all_schedules(instance: AdmissionInstance, scale: float) -> None:
+    best = by_cp_sat(instance, Budget(0.0, None))
+    assert best.schedule is not None
+    value = math.fsum(instance.rewards(best.schedule).tolist())
+    search = exact._Search(instance, Budget(0.0, None), Schedule.empty())
+    search.grow(2)
+    bounds = [Program(instance).bound(scale * price, {}) for price in search.prices]
+    assert all(bound is not None and bound >= value for bound in bounds)
+
+
+@given(TINY, st.integers(1, 4))
+@hypothesis_settings(max_examples=25, deadline=None)
+def test_a_tree_that_is_cut_off_still_bounds(instance: AdmissionInstance, nodes: int) -> None:
+    whole = by_branching(instance, Budget(0.0, None))
+    with patch.object(exact, "MOST_NODES", nodes):
+        part = by_branching(instance, Budget(0.0, None))
+    assert part.bound is not None
+    assert whole.schedule is not None
+    assert part.bound >= math.fsum(instance.rewards(whole.schedule).tolist())
+
+
+def test_leaves_have_the_limits_of_their_branches() -> None:
+    tree: Any = [0, 3, [1, 2, 4, 5, 6], 7]
+    assert list(leaves(tree)) == [
+        (5, {(0,): (0, 3), (1, 2): (0, 4)}),
+        (6, {(0,): (0, 3), (1, 2): (5, math.inf)}),
+        (7, {(0,): (4, math.inf)}),
+    ]
+
+
+def test_two_jobs_that_want_one_place_pay_what_one_earns() -> None:
+    one: dict[str, Any] = {
+        "arrival": 1,
+        "epochs": 1,
+        "chunks": 1,
+        "minibatches": 1,
+        "minibatch_time": 1,
+        "gradient_size": 0,
+    }
+    one |= {"worker_bandwidth": 1, "server_bandwidth": 1, "worker_demand": [1], "server_demand": [1]}
+    one |= {"utility": {"priority": 8, "decay": 0, "target": 0}}  # earns 4
+    place: dict[str, Any] = {"worker_servers": [[1]], "parameter_servers": [[2]]}
+    instance = AdmissionInstance(horizon=1, resources=["cpu"], **place, jobs=[one, one])
+    for price, bound in ((0.0, 8.0), (1.0, 7.0), (4.0, 4.0), (5.0, 5.0)):
+        prices = np.array([[[price, price]], [[0.0, 0.0]]])
+        assert Program(instance).bound(prices, {}) == pytest.approx(bound, rel=1e-9)
+    part = by_branching(instance, Budget(0.0, None))
+    assert part.bound == pytest.approx(4.0, rel=1e-9)
