@@ -53,11 +53,11 @@ FIRST_INTERVALS = 256
 MOST_INTERVALS = 800
 """Intervals of equal prices: at first, and at most."""
 
-FEW_ROUNDS, ROUNDS, GRID_WORK = 100, 1000, 1e8
-"""Rounds of the volume method on a grid: so few, or up to so many within GRID_WORK jobs times intervals."""
+FEW_ROUNDS, ROUNDS, GRID_WORK = 100, 1000, 1e7
+"""Rounds of the volume method on a grid: so few, or up to so many within GRID_WORK of :attr:`Market.work`."""
 
-VOLUME_WORK = 5e8
-"""Jobs times intervals that it may do on all grids."""
+VOLUME_WORK = 5e7
+"""The work that it may do on all grids."""
 
 SETTLED = 1e-6
 """The volume method ends when a step hopes for a relative gain of less than this."""
@@ -213,20 +213,17 @@ class Market:
         pairs = [counted(instance, row) for row in rows]
         counts = np.array([count for count, _ in pairs], dtype=np.int64).reshape(len(rows), len(jobs)).T
         totals = np.array([max(1, total) for _, total in pairs], dtype=np.float64)
-        kinds, kind = np.unique(counts, axis=0, return_inverse=True)
-        self.kind = kind.reshape(-1).astype(np.int64)
-        self.by_kind = np.argsort(self.kind, kind="stable")
-        self.share = np.ascontiguousarray(kinds / totals)
+        self.share = np.ascontiguousarray(counts / totals)
+        self.work = 0  # prices, and corners of jobs that were looked at, in all responses
 
     def respond(self, times: np.ndarray, prices: np.ndarray) -> Response:
         """Return the bound that prices prove, and the use of each row at them."""
         n, rows = len(self.jobs), prices.shape[1]
         least, largest, use = np.zeros(n), np.zeros(n), np.zeros(prices.shape)
         padded = np.concatenate([prices, np.zeros((1, rows))])
-        kernels.cheapest_starts(
-            self.jobs.submit, self.jobs.duration, self.by_kind, self.kind, self.share, times, padded,
-            least, use, largest,
-        )  # fmt: skip
+        self.work += prices.size + kernels.cheapest_starts(
+            self.jobs.submit, self.jobs.duration, self.share, times, padded, least, use, largest
+        )
         length = np.diff(times).astype(np.float64)
         paid = (prices * length[:, None]).ravel()
         bound = math.fsum(least.tolist()) - math.fsum(paid.tolist())
@@ -316,22 +313,22 @@ def lower_bound(
     rows = rows_of(instance, plain=plain)
     market, times = Market(instance, rows), first_grid(instance, schedule)
     method = _Volume(market, times, fluid_prices(market, times, schedule, budget))
-    rounds, work = 0, 0.0
+    rounds = 0
     while True:
         method.restart()
-        affordable = int(GRID_WORK // (len(instance.jobs) * len(method.times)))
-        for _ in range(min(ROUNDS, max(FEW_ROUNDS, affordable))):
-            if method.settled or budget.over or work > VOLUME_WORK:
+        begun = market.work
+        for k in range(ROUNDS):
+            enough = k >= FEW_ROUNDS and market.work - begun > GRID_WORK
+            if enough or method.settled or budget.over or market.work > VOLUME_WORK:
                 break
             method.step()
             rounds += 1
-            work += len(instance.jobs) * len(method.times)
-        enough = _bound(instance, method.bound, "", trivial.certificate).units
+        proved = _bound(instance, method.bound, "", trivial.certificate).units
         if progress is not None:
             text = f"volume round {rounds}, {len(method.times) - 1} intervals"
-            progress(min(1.0, work / VOLUME_WORK), text, bound=enough / (TICKS * WEIGHT_UNIT))
-        near = gap(instance, cost, enough) <= budget.gap
-        if near or budget.over or work > VOLUME_WORK or not method.refine():
+            progress(min(1.0, market.work / VOLUME_WORK), text, bound=proved / (TICKS * WEIGHT_UNIT))
+        near = gap(instance, cost, proved) <= budget.gap
+        if near or budget.over or market.work > VOLUME_WORK or not method.refine():
             break
     certificate = Certificate(rows, method.times, method.prices)
     name = f"Lagrangian prices of capacity in {len(method.times) - 1} intervals"
@@ -367,7 +364,7 @@ def fluid_prices(market: Market, times: np.ndarray, schedule: Schedule, budget: 
     job = np.repeat(np.arange(len(jobs)), count)
     interval = np.arange(len(job)) - np.repeat(np.cumsum(count) - count - first, count)
     low, high = np.maximum(times[interval], jobs.submit[job]), times[interval + 1]
-    duration, share = jobs.duration[job].astype(np.float64), market.share[market.kind[job]]
+    duration, share = jobs.duration[job].astype(np.float64), market.share[job]
     cost = (low + high) / 2.0 - jobs.submit[job]
     scale = float(cost.mean())  # half a tick at least
     lower = np.concatenate([np.ones(len(jobs)), np.full(len(length) * rows, -np.inf)])

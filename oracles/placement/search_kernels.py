@@ -20,29 +20,34 @@ rule QUIET + 1 + k, to machine k first."""
 
 
 @njit(cache=True)
-def _spend(times, rate, spent):  # type: ignore[no-untyped-def]
-    """Write what a job pays until each of the times if it runs from the first on; ``rate`` per tick."""
-    spent[0] = 0.0
-    for k in range(times.size - 1):
-        spent[k + 1] = spent[k] + rate[k] * (times[k + 1] - times[k])
+def _rate(share, prices, spent, k):  # type: ignore[no-untyped-def]
+    """Return what a job pays per tick in an interval, and what one that runs from the first until there."""
+    rate, paid = 0.0, 0.0
+    for r in range(share.size):
+        rate += share[r] * prices[k, r]
+        paid += share[r] * spent[k, r]
+    return rate, paid
 
 
 @njit(cache=True)
-def _cheapest(submit, duration, times, rate, spent):  # type: ignore[no-untyped-def]
-    """Return the least completion time plus payment of a job, and the earliest start that gives it.
+def _cheapest(submit, duration, share, times, prices, spent):  # type: ignore[no-untyped-def]
+    """Return the least completion time plus payment of a job, the earliest start that gives it, and steps.
 
     As a function of the start it is piecewise linear, with corners where the start or the end is one of the
     times; so only these are tried. From the last time on nothing is paid.
     """
-    last = times.size - 1
+    last, steps = times.size - 1, 0
     i = max(0, np.searchsorted(times, submit, side="right") - 1)
     k = max(0, np.searchsorted(times, submit + duration, side="right") - 1)
     start, best, best_start = submit, np.inf, submit
+    rate_i, paid_i = _rate(share, prices, spent, i)
+    rate_k, paid_k = _rate(share, prices, spent, k)
     while True:
+        steps += 1
         end = start + duration
         if end - submit >= best:  # payments are not negative
             break
-        paid = (spent[k] + rate[k] * (end - times[k])) - (spent[i] + rate[i] * (start - times[i]))
+        paid = (paid_k + rate_k * (end - times[k])) - (paid_i + rate_i * (start - times[i]))
         if (end - submit) + paid < best:
             best, best_start = (end - submit) + paid, start
         if i == last:
@@ -53,69 +58,60 @@ def _cheapest(submit, duration, times, rate, spent):  # type: ignore[no-untyped-
         start += step
         if start == times[i + 1]:
             i += 1
+            rate_i, paid_i = _rate(share, prices, spent, i)
         if k < last and start + duration == times[k + 1]:
             k += 1
-    return best, best_start
+            rate_k, paid_k = _rate(share, prices, spent, k)
+    return best, best_start, steps
 
 
 @njit(cache=True)
-def _count(times, start, end, whole, part):  # type: ignore[no-untyped-def]
-    """Add the ticks that a job runs in each interval: ``whole`` counts changes of how many fill it."""
+def _count(times, start, end, share, whole, use):  # type: ignore[no-untyped-def]
+    """Add the ticks that a job runs in each interval: ``whole`` counts changes of how much fills it."""
     last = times.size - 1
     i = np.searchsorted(times, start, side="right") - 1
     k = np.searchsorted(times, end, side="right") - 1
     if i >= last:
         return
-    if i == k:
-        part[i] += end - start
-        return
-    part[i] += times[i + 1] - start
-    whole[i + 1] += 1
-    whole[k] -= 1
-    if k < last:
-        part[k] += end - times[k]
+    for r in range(share.size):
+        if i == k:
+            use[i, r] += share[r] * (end - start)
+            continue
+        use[i, r] += share[r] * (times[i + 1] - start)
+        whole[i + 1, r] += share[r]
+        whole[k, r] -= share[r]
+        if k < last:
+            use[k, r] += share[r] * (end - times[k])
 
 
 @njit(cache=True)
-def cheapest_starts(submit, duration, by_kind, kind, share, times, prices, least, use, largest):  # type: ignore[no-untyped-def]
-    """Let every job start when that is cheapest for it at given prices.
+def cheapest_starts(submit, duration, share, times, prices, least, use, largest):  # type: ignore[no-untyped-def]
+    """Let every job start when that is cheapest for it at given prices; return how many steps that took.
 
-    ``by_kind`` has the jobs, those of one ``kind`` together, shape (n,); ``share`` is that of each resource
-    that a kind takes, shape (kinds, R). Prices change at ``times``, ascending, the first not above any
-    ``submit``, shape (K + 1,); they are of the whole of a resource in each interval, per tick, shape (K + 1,
-    R), the last row 0. Written are ``least``, completion time plus payment of each job; ``use``, ticks that
-    each resource is in use in each interval, times its share, shape (K, R); and ``largest``, what a job pays
-    that runs all the time.
+    ``share`` is that of each resource that a job takes, shape (n, R). Prices change at ``times``, ascending,
+    the first not above any ``submit``, shape (K + 1,); they are of the whole of a resource in each interval,
+    per tick, shape (K + 1, R), the last row 0. Written are ``least``, completion time plus payment of each
+    job; ``use``, ticks that each resource is in use in each interval, times its share, shape (K, R); and
+    ``largest``, what a job pays that runs all the time.
     """
-    intervals = times.size - 1
-    rate, spent = np.zeros(intervals + 1), np.zeros(intervals + 1)
-    whole, part = np.zeros(intervals + 1), np.zeros(intervals + 1)
+    intervals, rows, steps = times.size - 1, share.shape[1], 0
+    spent, whole = np.zeros((intervals + 1, rows)), np.zeros((intervals + 1, rows))
+    for k in range(intervals):
+        for r in range(rows):
+            spent[k + 1, r] = spent[k, r] + prices[k, r] * (times[k + 1] - times[k])
     use[:] = 0.0
-    before = -1
-    for place in range(by_kind.size + 1):
-        job = by_kind[place] if place < by_kind.size else -1
-        now = kind[job] if job >= 0 else -1
-        if now != before:
-            if before >= 0:
-                filled = 0.0
-                for k in range(intervals):
-                    filled += whole[k]
-                    busy = part[k] + filled * (times[k + 1] - times[k])
-                    for r in range(share.shape[1]):
-                        use[k, r] += share[before, r] * busy
-            if now >= 0:
-                whole[:] = 0.0
-                part[:] = 0.0
-                for k in range(intervals + 1):
-                    rate[k] = 0.0
-                    for r in range(share.shape[1]):
-                        rate[k] += share[now, r] * prices[k, r]
-                _spend(times, rate, spent)
-            before = now
-        if job >= 0:
-            least[job], start = _cheapest(submit[job], duration[job], times, rate, spent)
-            _count(times, start, start + duration[job], whole, part)
-            largest[job] = spent[intervals]
+    for job in range(submit.size):
+        mine = share[job]
+        least[job], start, more = _cheapest(submit[job], duration[job], mine, times, prices, spent)
+        _count(times, start, start + duration[job], mine, whole, use)
+        largest[job] = _rate(mine, prices, spent, intervals)[1]
+        steps += more
+    filled = np.zeros(rows)
+    for k in range(intervals):
+        for r in range(rows):
+            filled[r] += whole[k, r]
+            use[k, r] += filled[r] * (times[k + 1] - times[k])
+    return steps
 
 
 @njit(cache=True)
