@@ -22,6 +22,17 @@ sums are rounded down by more than floating point can lose.
 
 The capacity in the shares is what the machines can really be filled with: whole instances on each machine
 (:class:`Row`).
+
+**Few jobs** (:class:`Packed`) have a price :math:`p_j(t)` each, and capacity is worth what the most valuable
+of the sets of jobs pays that the machines can hold at the same time. No resource can be worth less, so such
+prices prove at least as much as those of resources; and here contention counts. A job that runs with speed
+:math:`\sigma` on K machines has :math:`\sigma d_j / d_j(K)` of its own duration :math:`d_j` done per tick and
+loses the rest, and :math:`C_j - S_j` is :math:`d_j` and all that it loses. With :math:`\ell(A)` for what the
+jobs of a set A lose per tick at least, however they are placed,
+
+.. math::
+    \sum_j (C_j - r_j) \ge \sum_j \min_{s \ge r_j} \Big[ s + d_j - r_j + \int_s^{s + d_j} p_j(t)\,dt \Big]
+    - \int \max_A \Big( \sum_{j \in A} p_j(t) - \ell(A) \Big) dt .
 """
 
 from __future__ import annotations
@@ -39,9 +50,23 @@ from ...models.program import in_highs
 from ...models.stopwatch import library
 from ..base import Budget, PartProgress
 from . import search_kernels as kernels
+from .exact import first_equal
 from .search import gap, list_schedule
 
 UNIT_ROUNDOFF = 2.0**-53
+
+MOST_PACKED, MOST_WAYS, WAYS_PER_SECOND = 40, 2**20, 1e5
+"""Jobs have prices of their own if there are no more of them, and no more ways to place some of them at the
+same time, nor by the seconds that are left."""
+
+AT_ONCE = 16
+"""Intervals for which the most valuable sets of jobs are looked for at the same time."""
+
+LOST = 2.0**-46
+"""More than rounding can add to what a job loses per tick."""
+
+PACKED_WORK = 5e8
+"""The work of the volume method on prices of jobs, in sets of jobs that are looked at."""
 
 MOST_UNITS = 4096
 """Up to so many units of a resource on a machine, all sums of needs are found."""
@@ -53,11 +78,11 @@ FIRST_INTERVALS = 256
 MOST_INTERVALS = 800
 """Intervals of equal prices: at first, and at most."""
 
-FEW_ROUNDS, ROUNDS, GRID_WORK = 100, 1000, 1e7
-"""Rounds of the volume method on a grid: so few, or up to so many within GRID_WORK of :attr:`Market.work`."""
+FEW_ROUNDS, ROUNDS, GRIDS = 100, 1000, 5
+"""Rounds of the volume method on a grid: so few, or up to so many within the work on all grids over GRIDS."""
 
 VOLUME_WORK = 5e7
-"""The work that it may do on all grids."""
+"""The work that it may do on all grids, as :attr:`Market.work` counts it."""
 
 SETTLED = 1e-6
 """The volume method ends when a step hopes for a relative gain of less than this."""
@@ -97,11 +122,11 @@ class Row:
 class Certificate:
     """Prices of capacity over time, from which :func:`check_certificate` computes a bound."""
 
-    rows: tuple[Row, ...]  # the resource or level of a row
+    rows: tuple[Row, ...] | None  # the resource or level of a row; None if every job has a price of its own
     # Ticks between which prices are constant, ascending, the first not after any submission; before the first
     # and after the last they are 0; shape (K + 1,).
     times: np.ndarray
-    prices: np.ndarray  # ticks of completion time per tick for all of a row, at least 0, shape (K, R)
+    prices: np.ndarray  # ticks of completion time per tick, for all of a row or for a job, shape (K, R)
 
 
 @dataclass(frozen=True)
@@ -207,6 +232,8 @@ def _whole_rows(instance: PlacementInstance, resource: int) -> list[Row]:
 class Market:
     """Jobs and rows as the kernels take them."""
 
+    priced = "capacity"
+
     def __init__(self, instance: PlacementInstance, rows: tuple[Row, ...]) -> None:
         jobs = instance.jobs
         self.jobs = jobs
@@ -225,9 +252,17 @@ class Market:
             self.jobs.submit, self.jobs.duration, self.share, times, padded, least, use, largest
         )
         length = np.diff(times).astype(np.float64)
+        worth, held = self.capacity(times, prices)
+        bound = math.fsum(least.tolist()) - math.fsum((worth * length).tolist())
         paid = (prices * length[:, None]).ravel()
-        bound = math.fsum(least.tolist()) - math.fsum(paid.tolist())
-        return Response(bound - self._margin(times, rows, paid, largest), use / length[:, None] - 1.0)
+        return Response(bound - self._margin(times, rows, paid, largest), use / length[:, None] - held)
+
+    def capacity(self, times: np.ndarray, prices: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return the most that capacity is worth per tick, shape (K,), and how much of each row that takes.
+
+        The latter, shape (K, R), is 1: all rows can be full at the same time.
+        """
+        return prices.sum(axis=1), np.ones(prices.shape)
 
     def _margin(self, times: np.ndarray, rows: int, paid: np.ndarray, largest: np.ndarray) -> float:
         r"""Return more than rounding can have added to the bound.
@@ -243,6 +278,55 @@ class Market:
         return 8.0 * (len(times) + rows + 8) * UNIT_ROUNDOFF * scale
 
 
+class Packed(Market):
+    """Few jobs that have a price each, and all sets of jobs that can run at the same time; see the top."""
+
+    priced = "jobs"
+
+    def __init__(
+        self, instance: PlacementInstance, ways: tuple[np.ndarray, np.ndarray] | None = None
+    ) -> None:
+        super().__init__(instance, ())
+        n = len(self.jobs)
+        self.share = np.eye(n)
+        sets, losses = _ways(instance, MOST_WAYS) if ways is None else ways
+        if len(sets) > MOST_WAYS:
+            raise InputError(f"certificate: there are more than {MOST_WAYS} ways to place some of the jobs")
+        order = np.argsort(sets, kind="stable")
+        self.sets, first = np.unique(np.append(0, sets[order]), return_index=True)  # nobody, and so on
+        least = np.minimum.reduceat(np.append(0.0, losses[order]), first)
+        self.loss = np.maximum(0.0, least - n * LOST)
+        self.member = ((self.sets[:, None] >> np.arange(n)) & 1).astype(np.float64)
+
+    def capacity(self, times: np.ndarray, prices: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return what the best set of jobs is worth, less what it loses, and which one that is."""
+        worth, held = np.zeros(len(prices)), np.zeros(prices.shape)
+        submitted = self.jobs.submit < times[1:, None]  # others do not run yet
+        for first in range(0, len(prices), AT_ONCE):
+            chunk = slice(first, first + AT_ONCE)
+            known = np.searchsorted(self.sets, 1 << int(submitted[chunk][-1].sum()))
+            self.work += int(known) * len(prices[chunk])
+            value = (prices * submitted)[chunk] @ self.member[:known].T - self.loss[:known]
+            best = value.argmax(axis=1)
+            worth[chunk], held[chunk] = value[np.arange(len(value)), best], self.member[best]
+        return worth, held
+
+    def paid(self, times: np.ndarray, market: Market, prices: np.ndarray) -> np.ndarray:
+        """Return what each job pays at prices of a market, from its submission on, shape (K, n)."""
+        return (prices @ market.share.T) * (self.jobs.submit < times[1:, None])
+
+
+def _ways(instance: PlacementInstance, most: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return what :func:`.search_kernels.packings` writes; ``most`` + 1 if there are more, or many jobs."""
+    sets, losses = np.zeros(most + 1, dtype=np.int64), np.zeros(most + 1)
+    if len(instance.jobs) > MOST_PACKED:
+        return sets, losses
+    setting = instance.setting
+    given = instance.table, setting.slowdown.contention, first_equal(setting.capacity)
+    count = kernels.packings(*given, sets[:most], losses[:most])
+    return sets[:count], losses[:count]
+
+
 @dataclass(frozen=True, eq=False)
 class Response:
     """The jobs' response to given prices."""
@@ -254,9 +338,10 @@ class Response:
 
 def check_certificate(instance: PlacementInstance, certificate: Certificate) -> Bound:
     """Return the bound that a certificate proves, computed from its prices alone; refuse wrong ones."""
-    rows = certificate.rows
+    rows, packed = certificate.rows or (), certificate.rows is None
     times = numbers(certificate.times, "certificate.times", (None,), high=2.0**53, integer=True)
-    prices = numbers(certificate.prices, "certificate.prices", (None, len(rows)))
+    width = len(instance.jobs) if packed else len(rows)
+    prices = numbers(certificate.prices, "certificate.prices", (None, width))
     if len(times) != len(prices) + 1:
         raise InputError(f"certificate.times: {len(times)} of them, expected {len(prices) + 1}")
     late = len(instance.jobs) > 0 and times[0] > instance.jobs.submit[0]
@@ -265,8 +350,9 @@ def check_certificate(instance: PlacementInstance, certificate: Certificate) -> 
     for row in rows:
         if not (0 <= row.resource < len(RESOURCES) and row.level >= 0):
             raise InputError(f"certificate.rows: {row} is no resource or level")
-    ticks = Market(instance, rows).respond(times, prices).bound
-    return _bound(instance, ticks, "Lagrangian prices of capacity", certificate)
+    market = Packed(instance) if packed else Market(instance, rows)
+    ticks = market.respond(times, prices).bound
+    return _bound(instance, ticks, f"Lagrangian prices of {market.priced}", certificate)
 
 
 def _bound(instance: PlacementInstance, ticks: float, method: str, certificate: Certificate) -> Bound:
@@ -312,28 +398,38 @@ def lower_bound(
         return trivial
     rows = rows_of(instance, plain=plain)
     market, times = Market(instance, rows), first_grid(instance, schedule)
-    method = _Volume(market, times, fluid_prices(market, times, schedule, budget))
-    rounds = 0
+    method, rounds = _Volume(market, times, fluid_prices(market, times, schedule, budget)), 0
     while True:
         method.restart()
-        begun = market.work
+        begun, most = method.market.work, VOLUME_WORK if method.market is market else PACKED_WORK
         for k in range(ROUNDS):
-            enough = k >= FEW_ROUNDS and market.work - begun > GRID_WORK
-            if enough or method.settled or budget.over or market.work > VOLUME_WORK:
+            enough = k >= FEW_ROUNDS and method.market.work - begun > most / GRIDS
+            if enough or method.settled or budget.over or method.market.work > most:
                 break
             method.step()
             rounds += 1
         proved = _bound(instance, method.bound, "", trivial.certificate).units
         if progress is not None:
             text = f"volume round {rounds}, {len(method.times) - 1} intervals"
-            progress(min(1.0, market.work / VOLUME_WORK), text, bound=proved / (TICKS * WEIGHT_UNIT))
-        near = gap(instance, cost, proved) <= budget.gap
-        if near or budget.over or market.work > VOLUME_WORK or not method.refine():
+            progress(min(1.0, method.market.work / most), text, bound=proved / (TICKS * WEIGHT_UNIT))
+        if gap(instance, cost, proved) <= budget.gap or budget.over:
             break
-    certificate = Certificate(rows, method.times, method.prices)
-    name = f"Lagrangian prices of capacity in {len(method.times) - 1} intervals"
-    ticks = market.respond(method.times, method.prices).bound  # on a finer grid rounding may cost more
+        packed = None if plain or method.market is not market else _packed(instance, budget)
+        if packed is not None:
+            method = _Volume(packed, method.times, packed.paid(method.times, market, method.prices))
+        elif method.market.work > most or not method.refine():
+            break
+    certificate = Certificate(rows if method.market is market else None, method.times, method.prices)
+    name = f"Lagrangian prices of {method.market.priced} in {len(method.times) - 1} intervals"
+    ticks = method.market.respond(method.times, method.prices).bound  # on a finer grid rounding may cost more
     return _bound(instance, ticks, name, certificate)
+
+
+def _packed(instance: PlacementInstance, budget: Budget) -> Packed | None:
+    """Return the jobs with prices of their own, if they and the ways to place them are few."""
+    most = int(min(MOST_WAYS, WAYS_PER_SECOND * budget.left))
+    ways = _ways(instance, most)
+    return Packed(instance, ways) if len(ways[0]) <= most else None
 
 
 def first_grid(instance: PlacementInstance, schedule: Schedule) -> np.ndarray:

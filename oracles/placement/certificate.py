@@ -33,7 +33,8 @@ def of_offline(instance: PlacementInstance, optimum: Optimum[Schedule]) -> tuple
     decision = [[int(start), schedule.of_job(job).tolist()] for job, start in enumerate(schedule.start)]
     kept = optimum.certificate
     few = len(instance.jobs) <= MOST_JOBS  # the methods that only search have no prices
-    if any(row != Row(row.resource, 0) for row in kept.rows) or (few and not kept.rows):
+    rows = kept.rows
+    if rows is None or any(row != Row(row.resource, 0) for row in rows) or (few and not rows):
         kept = lower_bound(instance, schedule=schedule, plain=True).certificate
     proof = {"search": 0, **_prices(instance, kept)}
     if few and optimum.bound is not None:
@@ -48,7 +49,7 @@ def of_offline(instance: PlacementInstance, optimum: Optimum[Schedule]) -> tuple
 def _prices(instance: PlacementInstance, kept: Certificate) -> dict[str, Any]:
     """Return times, the first of them 0, and prices of a unit of each resource, where they change."""
     price = np.zeros((len(kept.prices), len(RESOURCES)))
-    for r, row in enumerate(kept.rows):
+    for r, row in enumerate(kept.rows or ()):
         if row == Row(row.resource, 0):
             price[:, row.resource] = kept.prices[:, r] / max(1, counted(instance, row)[1])
     grid = math.frexp(price.max(initial=0.0))[1] - BITS

@@ -507,7 +507,7 @@ def by_branch_and_bound(
         return _exact(instance, first, 0, budget, method)
     tree, costs = _tree(instance), _costs(instance)
     setting = instance.setting
-    same = _first_equal(setting.capacity)
+    same = first_equal(setting.capacity)
     fixed = (setting.slowdown.contention, min(setting.window, len(instance.jobs)))
     tree.cursor[BEST] = instance.units(first)
     tree.cursor[CUT] = tree.cursor[BEST]
@@ -599,7 +599,7 @@ def _costs(instance: PlacementInstance) -> Costs:
     )
 
 
-def _first_equal(capacity: np.ndarray) -> np.ndarray:
+def first_equal(capacity: np.ndarray) -> np.ndarray:
     """Return for each machine the first one with the same capacity, shape (M,)."""
     _, first, kind = np.unique(capacity, axis=0, return_index=True, return_inverse=True)
     return first[kind.reshape(-1)].astype(np.int64)

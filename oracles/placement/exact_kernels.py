@@ -232,7 +232,7 @@ def least_cost(table, state, costs, limit):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True)
-def _refine(alike, counts, result):  # type: ignore[no-untyped-def]
+def refine(alike, counts, result):  # type: ignore[no-untyped-def]
     """Write which machines are still equal once they have these counts of a job."""
     for k in range(alike.size):
         first = alike[k]
@@ -267,7 +267,7 @@ def _open_level(table, tree, costs, window, same):  # type: ignore[no-untyped-de
         for i in range(state.first[job], state.first[job] + state.spans[job]):
             counts[state.rows[i, 0]] = state.rows[i, 1]
         before[:] = alike
-        _refine(before, counts, alike)
+        refine(before, counts, alike)
     tree.cursor[PLACE], tree.cursor[FRESH] = 0, 1
 
 
@@ -305,7 +305,13 @@ def _spread(free, need, alike, order, counts, first, left):  # type: ignore[no-u
 
 
 @njit(cache=True)
-def _next_spread(free, need, alike, order, counts):  # type: ignore[no-untyped-def]
+def first_spread(free, need, alike, order, counts, instances):  # type: ignore[no-untyped-def]
+    """Write the first spread of a job, the machines filled in their order; return whether there is one."""
+    return _spread(free, need, alike, order, counts, 0, instances) == 0
+
+
+@njit(cache=True)
+def next_spread(free, need, alike, order, counts):  # type: ignore[no-untyped-def]
     """Go on to the next spread of a job in descending lexicographic order; return whether there is one."""
     after = 0
     for p in range(order.size - 1, -1, -1):
@@ -357,9 +363,9 @@ def _next_choice(table, tree, costs):  # type: ignore[no-untyped-def]
     if fresh:
         if not _must_wait(tree, costs, level, place):
             _rank_machines(free, need, total, order)
-            found = _spread(free, need, alike, order, counts, 0, total) == 0
+            found = first_spread(free, need, alike, order, counts, total)
     else:
-        found = _next_spread(free, need, alike, order, counts)
+        found = next_spread(free, need, alike, order, counts)
     if found and waited and _holds(tree.free[level - 1, tree.places[level - 1]], need, counts):
         tree.cursor[FRESH] = 0
         return SKIPPED
@@ -370,7 +376,7 @@ def _next_choice(table, tree, costs):  # type: ignore[no-untyped-def]
     for k in range(counts.size):
         for r in range(need.size):
             after[k, r] = free[k, r] - counts[k] * need[r]
-    _refine(alike, counts, tree.alike[level, place + 1])
+    refine(alike, counts, tree.alike[level, place + 1])
     return CHOSEN
 
 

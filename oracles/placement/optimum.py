@@ -160,8 +160,8 @@ ORACLES = {
         PlacementInstance.problem,
         "the cheapest schedule of all jobs, known in advance",
         METHODS,
-        "prices of capacity, evaluated by our own code, for any starts; on few jobs also our own branch and "
-        "bound, over the decision epochs; on request the dual bound of CP-SAT or HiGHS",
+        "prices of capacity or of few jobs, evaluated by our own code, for any starts; on few jobs also our "
+        "own branch and bound, over the decision epochs; on request the dual bound of CP-SAT or HiGHS",
         writer=of_offline,
     )
 }

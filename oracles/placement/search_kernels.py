@@ -9,7 +9,7 @@ import numpy as np
 
 from ...models.compiled import njit
 from ...models.placement import kernels as sim
-from .exact_kernels import at_level
+from .exact_kernels import at_level, first_spread, next_spread, refine
 
 NEVER = 2**62
 """A tick after all others."""
@@ -112,6 +112,84 @@ def cheapest_starts(submit, duration, share, times, prices, least, use, largest)
             filled[r] += whole[k, r]
             use[k, r] += filled[r] * (times[k + 1] - times[k])
     return steps
+
+
+@njit(cache=True)
+def _loss(table, contention, jobs, counts, load):  # type: ignore[no-untyped-def]
+    """Return what jobs with so many instances on each machine lose per tick, of the work of a tick each."""
+    load[:] = 0
+    for p in range(jobs.size):
+        for k in range(load.size):
+            load[k] += table.intensity[jobs[p]] * table.need[jobs[p], 0] * counts[p, k]
+    lost = 0.0
+    for p in range(jobs.size):
+        job, worst, spans = jobs[p], 0.0, 0
+        shortest = np.int64(-1)
+        for d in table.duration[job]:
+            if d > 0 and (shortest < 0 or d < shortest):
+                shortest = d
+        for k in range(load.size):
+            if counts[p, k] > 0:
+                spans += 1
+                others = load[k] - table.intensity[job] * table.need[job, 0] * counts[p, k]
+                if others > 0:
+                    worst = max(worst, others / (sim.THOUSAND * table.capacity[k, 0]))
+        slower = 1.0 + contention * (table.intensity[job] / sim.THOUSAND) * worst
+        lost += 1.0 - shortest / table.duration[job, spans] / slower
+    return lost
+
+
+@njit(cache=True)
+def packings(table, contention, same, sets, losses):  # type: ignore[no-untyped-def]
+    """Write all sets of jobs that can run at the same time, once for each way to place them.
+
+    A set is a whole number whose bits are the jobs, at most 62; ``losses`` are what they lose per tick.
+    ``same`` is for each machine the first one with the same capacity, shape (M,); of ways that differ in the
+    order of equal machines, there is one. Returned is how many there are, or one more than there is room for.
+    """
+    n, machines = table.submit.size, table.capacity.shape[0]
+    most = sets.size
+    jobs, counts = np.zeros(n, dtype=np.int64), np.zeros((n, machines), dtype=np.int64)
+    free = np.empty((n + 1, machines, 3), dtype=np.int64)
+    free[0] = table.capacity
+    order, load = np.arange(machines), np.empty(machines, dtype=np.int64)
+    alike = np.empty((n + 1, machines), dtype=np.int64)
+    alike[0] = same
+    depth, job, size, chosen = 0, 0, 0, 0
+    while True:
+        found = False
+        while job < n and not found:  # the next job that fits beside those chosen
+            instances, given = table.instances[job], (free[depth], table.need[job], alike[depth], order)
+            found = first_spread(*given, counts[depth], instances)
+            if not found:
+                job += 1
+        while not found and depth > 0:  # another place of the last one, or another one
+            depth -= 1
+            job = jobs[depth]
+            given = free[depth], table.need[job], alike[depth], order
+            found = next_spread(*given, counts[depth])
+            if not found:
+                chosen -= 1 << job
+                job += 1
+                break
+            chosen -= 1 << job
+        if not found:
+            if depth == 0 and job >= n:
+                return size
+            continue
+        if size == most:
+            return most + 1
+        jobs[depth] = job
+        chosen += 1 << job
+        for k in range(machines):
+            for r in range(3):
+                free[depth + 1, k, r] = free[depth, k, r] - counts[depth, k] * table.need[job, r]
+        refine(alike[depth], counts[depth], alike[depth + 1])
+        depth += 1
+        sets[size] = chosen
+        losses[size] = _loss(table, contention, jobs[:depth], counts, load)
+        size += 1
+        job += 1
 
 
 @njit(cache=True)

@@ -71,7 +71,7 @@ def exact_ticks(instance: PlacementInstance, certificate: Certificate) -> Fracti
     """The dual value at some prices, in fractions, by trying every corner."""
     times = certificate.times.tolist()
     prices = [[Fraction(p) for p in line] for line in certificate.prices.tolist()]
-    pairs = [counted(instance, row) for row in certificate.rows]
+    pairs = [counted(instance, row) for row in certificate.rows or ()]
     total = Fraction(0)
     for line, begin, end in zip(prices, times, times[1:], strict=False):
         total -= sum(line) * (end - begin)
@@ -114,7 +114,9 @@ def test_the_certificate_in_fractions(data: Any) -> None:
     instance = data.draw(instances(min_jobs=1))
     certificate = random_prices(instance, data)
     ticks = exact_ticks(instance, certificate)
-    found = placement_bound.Market(instance, certificate.rows).respond(certificate.times, certificate.prices)
+    found = placement_bound.Market(instance, certificate.rows or ()).respond(
+        certificate.times, certificate.prices
+    )
     scale = float(instance.jobs.duration.sum()) + float(certificate.prices.sum()) * 24_000 + 1.0
     assert Fraction(found.bound) <= ticks
     assert float(ticks - Fraction(found.bound)) <= 1e-9 * scale * len(instance.jobs)
@@ -153,6 +155,7 @@ def test_prices_at_another_scale_of_time(data: Any) -> None:
 def test_more_jobs_cost_more_at_the_same_prices(data: Any) -> None:
     instance = data.draw(instances(min_jobs=1, windows=False))
     certificate = random_prices(instance, data)
+    assert certificate.rows is not None
     rows = tuple(row for row in certificate.rows if row.level == 0)
     kept = [certificate.rows.index(row) for row in rows]
     certificate = Certificate(rows, certificate.times, certificate.prices[:, kept])
@@ -322,6 +325,99 @@ def test_contention_and_spread_do_not_break_the_bound() -> None:
         assert bound.value <= instance.cost(list_schedule(instance))
         assert bound.gpu_seconds == 6 * 60.0
         assert bound.value == pytest.approx(bound.jct + 0.5 * bound.gpu_seconds)
+
+
+def of_jobs(instance: PlacementInstance, data: Any) -> Certificate:
+    """Any prices of jobs, on any ticks."""
+    n, first = len(instance.jobs), int(instance.jobs.submit[0])
+    gaps = data.draw(st.lists(st.integers(1, 4000), min_size=1, max_size=4))
+    price = st.sampled_from([0.0, 0.1, 1.0, 1 / 3, 2.5])
+    prices = [data.draw(st.lists(price, min_size=n, max_size=n)) for _ in gaps]
+    return Certificate(None, np.cumsum([first, *gaps]), np.array(prices))
+
+
+def by_hand(instance: PlacementInstance) -> dict[int, Fraction]:
+    """What jobs that run at the same time lose per tick at least, by the bits of their set, in fractions."""
+    found: dict[int, Fraction] = {}
+    jobs, capacity = instance.jobs, instance.setting.capacity
+    beta = [Fraction(int(b), 1000) for b in jobs.intensity]
+    for taken in _decisions(instance.simulator(), list(range(len(jobs))), capacity.tolist()):
+        lost = Fraction(0)
+        load = [Fraction(0)] * len(capacity)
+        for j, k, count in taken.tolist():
+            load[k] += beta[j] * int(jobs.need[j, 0]) * count
+        for j in np.unique(taken[:, 0]).tolist():
+            mine = taken[taken[:, 0] == j].tolist()
+            near = [load[k] - beta[j] * int(jobs.need[j, 0]) * count for _, k, count in mine]
+            share = max(s / int(capacity[k, 0]) if s else s for s, (_, k, _) in zip(near, mine, strict=True))
+            slower = 1 + Fraction(instance.setting.slowdown.contention) * beta[j] * share
+            lost += 1 - Fraction(int(jobs.duration[j]), int(instance.table.duration[j, len(mine)])) / slower
+        chosen = sum(1 << j for j in np.unique(taken[:, 0]).tolist())
+        found[chosen] = min(lost, found.get(chosen, lost))
+    return found
+
+
+@given(st.data())
+@hypothesis_settings(max_examples=40, deadline=None)
+def test_prices_of_jobs_in_fractions(data: Any) -> None:
+    instance = data.draw(instances(min_jobs=1, max_jobs=4, max_machines=2, max_instances=3))
+    certificate, lost = of_jobs(instance, data), by_hand(instance)
+    jobs, times = instance.jobs, certificate.times.tolist()
+    packed = placement_bound.Packed(instance)
+    assert packed.sets.tolist() == sorted(lost)
+    np.testing.assert_allclose(packed.loss, [float(lost[s]) for s in sorted(lost)], atol=1e-12)
+    ticks = Fraction(0)
+    for line, begin, end in zip(certificate.prices.tolist(), times, times[1:], strict=False):
+        here = {s for s in lost if all(jobs.submit[j] < end for j in range(len(jobs)) if s >> j & 1)}
+        paid = {s: sum(Fraction(p) for j, p in enumerate(line) if s >> j & 1) for s in here}
+        ticks -= max(paid[s] - lost[s] for s in here) * (end - begin)
+    for j in range(len(jobs)):
+        submit, duration = int(jobs.submit[j]), int(jobs.duration[j])
+        prices = [[Fraction(line[j])] for line in certificate.prices.tolist()]
+        corners = {submit, *(t for t in times), *(t - duration for t in times)}
+        ticks += min(
+            s + duration - submit + _paid(s, s + duration, times, prices, [Fraction(1)])
+            for s in corners
+            if s >= submit
+        )
+    found = packed.respond(certificate.times, certificate.prices).bound
+    assert Fraction(found) <= ticks
+    assert float(ticks) - found <= 1e-6 * (1.0 + abs(float(ticks)))
+
+
+@given(st.data())
+@hypothesis_settings(max_examples=40, deadline=None)
+def test_prices_of_jobs_prove_a_bound_of_any_schedule(data: Any) -> None:
+    instance = data.draw(instances(min_jobs=1, max_jobs=5))
+    bound = check_certificate(instance, of_jobs(instance, data))
+    assert bound.value <= instance.cost(data.draw(schedules(instance)))
+
+
+def test_prices_of_two_jobs_by_hand() -> None:
+    two = alike([job(10.0)] * 2, gpus=2, slowdown={"communication": 0, "contention": 1})
+    certificate = Certificate(None, np.array([0, 10_000]), np.ones((1, 2)))
+    assert check_certificate(two, certificate).value == 26.667  # 2 x 20 - 10 x (2 - 2 / 3), rounded up
+
+
+def test_prices_of_jobs_count_contention() -> None:
+    instance = alike([job(10.0)] * 6, gpus=6, slowdown={"communication": 0, "contention": 1})
+    assert lower_bound(instance, plain=True).value == 60.0
+    bound = lower_bound(instance)
+    assert bound.certificate.rows is None
+    assert bound.value >= 1.1 * 60.0
+    assert check_certificate(instance, bound.certificate).value == bound.value
+
+
+def test_many_jobs_have_no_prices_of_their_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    jobs = [job(10.0, gpus=2)] * 9
+    assert lower_bound(alike(jobs)).certificate.rows is None
+    own = Certificate(None, np.array([0, 1000]), np.zeros((1, 9)))
+    for name, most in (("MOST_PACKED", 8), ("MOST_WAYS", 100)):
+        with monkeypatch.context() as patch:
+            patch.setattr(placement_bound, name, most)
+            assert lower_bound(alike(jobs)).certificate.rows == rows_of(alike(jobs))
+            with pytest.raises(InputError, match="ways to place some of the jobs"):
+                check_certificate(alike(jobs), own)
 
 
 def test_the_clock_leaves_the_sum_of_durations() -> None:

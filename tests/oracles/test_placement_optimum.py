@@ -34,6 +34,7 @@ def brief(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("clairvoyant.oracles.placement.search.MOST_ROUNDS", 200)
     monkeypatch.setattr("clairvoyant.oracles.placement.bound.MOST_INTERVALS", 300)
     monkeypatch.setattr("clairvoyant.oracles.placement.bound.ROUNDS", 60)
+    monkeypatch.setattr("clairvoyant.oracles.placement.bound.PACKED_WORK", 1e7)
 
 
 def made(count: int = 12, **options: Any) -> PlacementInstance:
