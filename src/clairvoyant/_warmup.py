@@ -175,12 +175,16 @@ def placement() -> None:
     from .models.placement.generate import generate
     from .online.placement.learned.policies import Das
     from .oracles.base import Budget
+    from .oracles.placement.bound import Packed
     from .oracles.placement.search import search
 
     search(generate("tiny"), Budget(0.0, None), rounds=1)  # a bound may end solve earlier
+    market = Packed(generate("tiny"))
+    market.respond(np.array([0, 1]), np.zeros((1, len(market.jobs))))
     policy, one = Das(), generate("tiny")
     policy.start(one.setting, np.random.default_rng(0))
     policy.scores(next(iter(one.episode(frozenset()))))
+    api.play("das:outcomes=1", one)
     if find_spec("pettingzoo") and find_spec("gymnasium"):
         from .online.placement.environment import ParallelEnvironment
 

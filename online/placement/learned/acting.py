@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from ....models.base import frozen
 from ....models.placement.instance import PlacementInstance, taken_schedule
 from ....models.placement.schedule import Schedule
 from ....models.placement.setting import Observation, Setting
@@ -154,7 +155,7 @@ def sampled(seen: Observation, rng: np.random.Generator) -> Observation:
 
     kept = np.sort(rng.choice(len(seen.jobs), SAMPLED, replace=False))
     columns = ("jobs", "submit", "instances", "need", "intensity")
-    some = {name: getattr(seen, name)[kept] for name in columns}
+    some = {name: frozen(getattr(seen, name)[kept]) for name in columns}
     if seen.estimate is not None:
-        some["estimate"] = seen.estimate[kept]
+        some["estimate"] = frozen(seen.estimate[kept])
     return replace(seen, **some)
