@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -155,7 +155,7 @@ def sampled(seen: Observation, rng: np.random.Generator) -> Observation:
 
     kept = np.sort(rng.choice(len(seen.jobs), SAMPLED, replace=False))
     columns = ("jobs", "submit", "instances", "need", "intensity")
-    some = {name: frozen(getattr(seen, name)[kept]) for name in columns}
+    some: dict[str, Any] = {name: frozen(getattr(seen, name)[kept]) for name in columns}
     if seen.estimate is not None:
         some["estimate"] = frozen(seen.estimate[kept])
     return replace(seen, **some)
