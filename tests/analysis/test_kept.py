@@ -45,18 +45,12 @@ FOUND: dict[str, tuple[Any, tuple[Any, ...], int]] = {
     "allocation, run": (allocation.rewards, (allocation.CONSTANT, allocation.Setup("tiny"), 3), 2),
     "allocation, optimum": (allocation.optimum, (allocation.Setup("tiny"), 3), 1),
     "admission, run": (admission.outcome, (admission.OASIS, TEN_JOBS, 3), 2),
-    "admission, search": (admission.searched, (TEN_JOBS, 3), 1),
+    "admission, search": (admission.searched, (TEN_JOBS, 3, (10, 20)), 1),
     "placement, run": (placement.outcome, (placement.FIFO_FF, FEW, 3), 2),
     "placement, optimum": (placement.optimum, (FEW, 3), 2),
     "placement, bound": (placement.bound, (FEW, 3), 1),
 }
 """What claims ask for, and in how many cells it is kept."""
-
-
-@pytest.fixture(autouse=True)
-def few_rounds(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(admission, "BOUND_ROUNDS", 10)
-    monkeypatch.setattr(admission, "SEARCH_ROUNDS", 20)
 
 
 class Memory:
@@ -160,17 +154,15 @@ def test_the_seed_of_who_draws_at_random_matters(
 
 
 def test_rounds_and_limits_matter(monkeypatch: pytest.MonkeyPatch) -> None:
-    calls: list[Callable[[], object]] = [
+    search, optimum = (
         partial(admission.searched.__wrapped__, TEN_JOBS, 3),
         partial(unwrap(placement.optimum), FEW, 3),
-    ]
-    memory = Memory()
-    assert len(names(memory, *calls)) == 3
-    monkeypatch.setattr(admission, "BOUND_ROUNDS", 11)
+    )
+    memory, one = Memory(), ["searched of admission " + admission.instance(TEN_JOBS, 3).digest()]
+    assert len(names(memory, partial(search, (10, 20)), optimum)) == 3
     monkeypatch.setattr(placement, "PATIENCE", 599.0)
-    assert len(names(memory, *calls)) == 3
-    monkeypatch.setattr(admission, "SEARCH_ROUNDS", 21)
-    assert names(memory, *calls) == ["searched of admission " + admission.instance(TEN_JOBS, 3).digest()]
+    assert len(names(memory, partial(search, (11, 20)), optimum)) == 3
+    assert names(memory, partial(search, (11, 21)), optimum) == one
 
 
 @pytest.mark.parametrize(
