@@ -375,7 +375,7 @@ def solve(
     instance: AdmissionInstance,
     oracle: Literal["offline", "admission/offline"] | None = None,
     *,
-    method: Literal["auto", "highs", "cp-sat", "lagrangian"] = "auto",
+    method: Literal["auto", "branch-and-price", "highs", "cp-sat", "lagrangian"] = "auto",
     gap: float = 1e-06,
     time_limit: float | None = None,
     progress: ProgressCallback | None = None,

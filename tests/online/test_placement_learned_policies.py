@@ -109,7 +109,8 @@ def test_the_register_says_what_they_see_and_how_they_are_set() -> None:
         assert rows[name].summary.endswith((".", ")"))
     for name, kind in TRAINED.items():
         assert kind.name == name
-        assert rows[name].settings == {"member": 0, "checkpoint": None}
+        outcomes = {"outcomes": 0.0} if name == "das" else {}
+        assert rows[name].settings == {"member": 0, "checkpoint": None} | outcomes
         assert rows[name].sees == (("estimates",) if name.endswith("-estimates") else ())
     assert rows["untrained"].settings == {"design": "das", "seed": 0}
     assert rows["untrained"].sees == ()

@@ -289,9 +289,8 @@ def contest(
     have, nothing is judged.
 
     ``what`` begins the headline. Pairs ``beside`` are shown alone. With ``settings`` these are left open
-    (:func:`readings`). In the default mode there are ``many`` instances, more only where they decide more.
-    ``further`` has a measure and two places: at the one the first pair is further below than at the other. Of
-    the measure ``most`` the statement speaks at most of the places, an odd number.
+    (:func:`readings`). ``further`` has a measure and two places: at the one the first pair is further below
+    than at the other. Of the measure ``most`` the statement speaks at most of the places, an odd number.
     """
     context = held_out(context)
     slow = () if context.mode == "full" else [who.label for who in BUDGETS]
