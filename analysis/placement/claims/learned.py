@@ -325,16 +325,27 @@ def moved(curve: np.ndarray) -> float:
     return float(np.polyfit(x / x[-1], y, 1)[0]) / 3.0
 
 
-def plot_learning(found: Mapping[str, Sequence[np.ndarray]]) -> Figure:
-    """Return the learning curves: the mean of the seeds of a design, and between which ends they lie."""
-    figure, ax = new_figure(height=4.0)
+def plot_learning(found: Mapping[str, Sequence[np.ndarray]]) -> list[Figure]:
+    """Return the learning curves: the mean of the seeds of a design, and between which ends they lie.
+
+    One figure of the designs of the paper, one of the settings of Appendix D, and one of all others.
+    """
+    kinds = defaultdict[str, dict[str, Any]](dict)
     for name, of in found.items():
+        printed = "printed settings" if name.endswith(("-settings", "-literal")) else "changes"
         x, _y = of[0]
         y = np.array([np.interp(x, *one) for one in of])
-        plot_bands(ax, x / 1000.0, {name: (y.mean(0), y.min(0), y.max(0))}, band="least to largest seed")
-    name_axes(ax, "decisions learned from (thousands)", "cost above FIFO-Consolidate (%)")
-    caption = f"Validation in the course of the training, on jobs that are not learned from. {NOTE}."
-    return Figure("placement-training-settled", caption, to_svg(figure))
+        kind = "our settings" if name in trained.PAPER else printed
+        kinds[kind][name] = x / 1000.0, (y.mean(0), y.min(0), y.max(0))
+    figures = []
+    for kind, curves in sorted(kinds.items(), reverse=True):
+        figure, ax = new_figure(height=4.0)
+        for name, (x, bands) in curves.items():
+            plot_bands(ax, x, {name: bands}, band="least to largest seed")
+        name_axes(ax, "decisions learned from (thousands)", "cost above FIFO-Consolidate (%)")
+        caption = f"Validation in the course of training, on jobs not learned from: {kind}. {NOTE}."
+        figures.append(Figure(f"placement-training-settled-{kind.split()[0]}", caption, to_svg(figure)))
+    return figures
 
 
 @claim("training-settled", "Appendix D", because=Why.SAMPLES, ours=True)
@@ -364,7 +375,7 @@ def training_settled(context: Context) -> Finding:
             "networks | seeds | decisions | moves (points) | cost above FIFO-Consolidate at the end (%)",
             rows,
         ),
-        plot_learning(found),
+        *plot_learning(found),
         note=NOTE,
         small=context.quick,
     )
