@@ -1,11 +1,14 @@
 """Ruin and recreate: what is placed is what is taken, and machines that are packed anew hold the same."""
 
+from unittest.mock import patch
+
 import numpy as np
 import pytest
 from hypothesis import assume, given
 from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 
+from clairvoyant.models.admission import search
 from clairvoyant.models.admission import search_kernels as kernels
 from clairvoyant.models.admission.generate import generate
 from clairvoyant.models.admission.instance import AdmissionInstance
@@ -36,21 +39,27 @@ def concentrations(search: Search) -> list[float]:
 
 
 def totals(instance: AdmissionInstance, search: Search) -> list[np.ndarray]:
-    """Return how many of each job run in each slot; what is free has to be the rest."""
-    schedule, setting, found = search.schedule(), instance.setting, []
-    assert not instance.violations(schedule)
-    assert instance.rewards(schedule).sum() == pytest.approx(search.value, rel=1e-6)
-    sides = (
-        (schedule.workers, setting.worker_units, instance.worker_needs),
-        (schedule.servers, setting.server_units, instance.server_needs),
-    )
-    for (rows, units, needs), free in zip(sides, search._held.free, strict=True):
-        taken, total = np.zeros_like(free), np.zeros((setting.horizon, len(instance.jobs)))
-        for t, i, h, count in rows.tolist():
-            taken[t - 1, :, h] += count * needs[i]
-            total[t - 1, i] += count
+    """Return how many of each job run in each slot now; what is free has to be the rest."""
+    placements, setting, found = search.placements, instance.setting, []
+    for side, name in enumerate(("worker", "server")):
+        units, free = getattr(setting, f"{name}_units"), search._held.free[side]
+        taken, total = np.zeros_like(free), np.zeros((setting.horizon, len(search.jobs)), dtype=np.int64)
+        for i, (job, placed) in enumerate(zip(search.jobs, placements, strict=True)):
+            for t, h, count in [] if placed is None else getattr(placed, f"{name}s").tolist():
+                taken[t, :, h] += count * getattr(job, f"{name}_units")
+                total[t, i] += count
         np.testing.assert_array_equal(free + taken, np.broadcast_to(units.T, free.shape))
         found.append(total)
+    for workers, servers, job, placed in zip(
+        *(side.T for side in found), search.jobs, placements, strict=True
+    ):
+        assert workers.sum() == (0 if placed is None else job.work)
+        np.testing.assert_array_equal(servers, job.servers_for[workers])
+    earned = [0.0 if placed is None else placed.utility for placed in placements]
+    assert search.value == pytest.approx(sum(earned), rel=1e-6)
+    schedule = search.schedule()
+    assert not instance.violations(schedule)
+    assert instance.rewards(schedule).sum() == pytest.approx(search.best_value, rel=1e-6)
     return found
 
 
@@ -67,8 +76,22 @@ def test_packing_anew_moves_between_machines_alone(instance: AdmissionInstance, 
     for denser, was in zip(concentrations(search), dense, strict=True):
         assert denser >= was * (1.0 - 1e-9)
     search.rounds(np.full(5, 1e9))
-    if search.value >= search.best_value:
-        totals(instance, search)
+    totals(instance, search)
+
+
+@given(instances(max_horizon=5, max_machines=5, max_jobs=8, max_chunks=5), st.integers(0, 9))
+@hypothesis_settings(max_examples=30, deadline=None)
+def test_a_round_without_heat_that_loses_is_undone(instance: AdmissionInstance, seed: int) -> None:
+    assume(able(instance))
+    state = begun(instance, seed)
+    state.greedy(0.0)
+    with patch.object(search, "PACKED", 0):  # what is packed anew costs something else, and is not undone
+        for heat in (1e9, 0.0, 0.0, 1e9, 0.0, 0.0):
+            before = state._held.earned.sum() - search.THRIFT * state._held.spent.sum()
+            state.rounds(np.full(1, heat))
+            after = state._held.earned.sum() - search.THRIFT * state._held.spent.sum()
+            assert heat or after >= before - 1e-9 * abs(before)
+            totals(instance, state)
 
 
 def test_packing_anew_makes_room_for_a_large_worker() -> None:
