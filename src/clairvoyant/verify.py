@@ -29,7 +29,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
 from fractions import Fraction
-from functools import cache
+from functools import cache, lru_cache
 from itertools import accumulate, product
 from operator import add, itemgetter, le, lt, mul, sub
 from typing import Any, NamedTuple
@@ -81,12 +81,15 @@ class Statement(NamedTuple):
 # Numbers: exact ones, rounded ones, enclosed ones
 
 
-def rounded(x: Fraction, up: bool) -> Fraction:
-    """Return a fraction of about :data:`BITS` bits over a power of 2, at least x if ``up``, else at most."""
-    n, d = x.numerator, x.denominator
-    shift = BITS + d.bit_length() - n.bit_length()
-    unit = Fraction(2) ** -shift
-    return (math.ceil(x / unit) if up else math.floor(x / unit)) * unit
+def over(n: int, d: int, up: bool) -> int:
+    """Return n / d, d > 0, as a whole number: at least that if ``up``, else at most."""
+    return -(-n // d) if up else n // d
+
+
+def scaled(*rows: Any) -> tuple[int, Any]:
+    """Return a scale, and fractions, in nested lists too, as whole numbers of 1 / scale."""
+    scale = math.lcm(*{x.denominator for x in flat(rows)})
+    return scale, multiples([*rows], scale)
 
 
 def decimal(x: Fraction, up: bool, digits: int = DIGITS) -> str:
@@ -95,44 +98,34 @@ def decimal(x: Fraction, up: bool, digits: int = DIGITS) -> str:
     return str(context.divide(Decimal(x.numerator), Decimal(x.denominator)).normalize(context))
 
 
-def square_root(x: Fraction) -> tuple[Fraction, Fraction]:
-    """Enclose the square root of x >= 0: sqrt(n / d) = sqrt(n d) / d, by the whole root of n d 4^shift."""
-    n, d = x.numerator, x.denominator
-    shift = max(0, BITS + 1 - (n * d).bit_length() // 2)
-    square = n * d << 2 * shift
-    root = math.isqrt(square)
-    return Fraction(root, d << shift), Fraction(root + (root * root != square), d << shift)
+@lru_cache(2**12)
+def artanh(n: int, d: int, shift: int) -> tuple[int, int]:
+    """Enclose artanh z = z + z^3 / 3 + z^5 / 5 + ..., for 0 <= z = n / d <= 1/3, in units of 2^-shift.
 
-
-def artanh(z: Fraction) -> tuple[Fraction, Fraction]:
-    """Enclose artanh z = z + z^3 / 3 + z^5 / 5 + ..., for 0 < z <= 1/3.
-
-    In units of 2^-shift, ``power`` is z^(2 i + 1) rounded down. What it lacks, e, is at most 1.5: a step
-    makes it at most e / 9 + 1/3 + 1. So each term lacks at most 1.5 + 1. Where the power is 0 the true one is
-    at most 1.5, and all that follow add up to less than 2.
+    ``power`` is z^(2 i + 1) rounded down. What it lacks, e, is at most 1.5: a step makes it at most
+    e / 9 + 1/3 + 1. So each term lacks at most 1.5 + 1. Where the power is 0 the true one is at most 1.5, and
+    all that follow add up to less than 2.
     """
-    shift = BITS + 8 + z.denominator.bit_length() - z.numerator.bit_length()
-    power = (z.numerator << shift) // z.denominator
-    square = (z.numerator**2 << shift) // z.denominator**2
+    power, square = (n << shift) // d, (n * n << shift) // (d * d)
     total = terms = 0
     while power:
-        total += power // (2 * terms + 1)
-        power = power * square >> shift
-        terms += 1
-    return Fraction(total, 1 << shift), Fraction(total + 3 * terms + 2, 1 << shift)
+        total, terms, power = total + power // (2 * terms + 1), terms + 1, power * square >> shift
+    return total, total + 3 * terms + 2
 
 
-LOG_2 = tuple(2 * end for end in artanh(Fraction(1, 3)))  # ln 2 is enclosed by these
+def log(p: int, q: int, scale: int, up: bool) -> int:
+    """Return ln(p / q), p >= q > 0, in whole multiples of 1 / scale: at least that if ``up``, else at most.
 
-
-def log1p(y: Fraction) -> tuple[Fraction, Fraction]:
-    """Enclose ln(1 + y), y >= 0: k ln 2 + 2 artanh((m - 1) / (m + 1)) with 1 + y = m 2^k and 1 <= m < 2."""
-    x = 1 + y
-    k = x.numerator.bit_length() - x.denominator.bit_length()
-    k -= x < Fraction(2) ** k
-    m = x / 2**k
-    low, high = artanh((m - 1) / (m + 1)) if m > 1 else (Fraction(0), Fraction(0))
-    return k * LOG_2[0] + 2 * low, k * LOG_2[1] + 2 * high
+    Half of it is k artanh(1/3) + artanh((c - 8) / (c + 8)) + artanh((m - 1) / (m + 1)), where p / q is
+    m 2^k c / 8, and 1 <= m <= 9/8: ln x = 2 artanh((x - 1) / (x + 1)).
+    """
+    shift = scale.bit_length() + 8
+    k = p.bit_length() - q.bit_length()
+    k -= p < q << k
+    c = (p << 3) // (q << k)
+    n, d = p << 3, (q << k) * c
+    parts = artanh(1, 3, shift)[up], artanh(c - 8, c + 8, shift)[up], artanh(n - d, n + d, shift)[up]
+    return over(2 * (k * parts[0] + parts[1] + parts[2]) * scale, 1 << shift, up)
 
 
 # Files
@@ -193,6 +186,8 @@ def numbers(rows: Any, name: str, shape: Sequence[int], whole: bool = False) -> 
     """Return a finite number of at least 0, or nested lists of them in a shape: whole ones, or doubles."""
     if shape:
         need(isinstance(rows, list) and len(rows) == shape[0], f"{name}: not a list of {shape[0]}")
+        if len(shape) == 1 and whole and {*map(type, rows)} == {int} and 0 <= min(rows) <= max(rows) < 2**63:
+            return rows  # as most are
         return [numbers(row, name, shape[1:], whole) for row in rows]
     if type(rows) not in (int, float) or not 0 <= rows <= 1e300 or (whole and rows != int(rows)):
         raise UnreadableError(f"{name}: {rows!r:.40} is not a {'whole ' * whole}number from 0 to 1e300")
@@ -215,7 +210,9 @@ def exact(rows: Any) -> Any:
 
 def multiples(rows: Any, scale: int) -> Any:
     """Return fractions, or nested lists of them, in whole multiples of 1 / scale, rounded down."""
-    return [multiples(row, scale) for row in rows] if isinstance(rows, list) else math.floor(rows * scale)
+    if isinstance(rows, list):
+        return [multiples(row, scale) for row in rows]
+    return rows.numerator * scale // rows.denominator
 
 
 def read(rows: Any, name: str, shape: Sequence[int]) -> Any:
@@ -231,11 +228,11 @@ def priced(uses: Any, **shapes: Sequence[int]) -> list[list[Any]]:
 
 def flat(rows: Any) -> Iterator[Any]:
     """Yield the numbers in nested lists."""
-    if isinstance(rows, list):
-        for row in rows:
+    for row in rows:
+        if isinstance(row, list):
             yield from flat(row)
-    else:
-        yield rows
+        else:
+            yield row
 
 
 class Instance:
@@ -310,42 +307,46 @@ def _places(names: Any) -> Any:
 # because N max_k beta_k Y_k >= sum_k w_k beta_k Y_k for all Y >= 0, and price (c - sum_l y) >= 0.
 
 
-def gain(family: str, alpha: Fraction, y: Fraction) -> tuple[Fraction, Fraction]:
-    """Enclose the utility f(y) of y >= 0 devices."""
+# Everything is in whole multiples of 1 / unit: scales of utilities and amounts; charges in those of
+# 1 / unit^2; and what is earned in those of 1 / (unit^3 2^BITS), rounded where it is no such multiple.
+
+
+def gain(family: str, alpha: int, y: int, unit: int, up: bool) -> int:
+    """Return the utility f(y) of y >= 0 devices: at least that if ``up``, else at most."""
+    if family == "linear":
+        return alpha * y * unit << BITS
     if family == "log":
-        low, high = log1p(y)
-        return alpha * low, alpha * high
-    if family == "poly":  # alpha (sqrt(1 + y) - 1), without the difference
-        low, high = square_root(1 + y)
-        return alpha * y / (high + 1), alpha * y / (low + 1)
-    known = alpha * y if family == "linear" else y / (alpha * (y + alpha))
-    return known, known
+        return alpha * unit * log(unit + y, unit, unit << BITS, up)
+    if family == "poly":  # alpha (sqrt(1 + y) - 1)
+        return alpha * unit * (math.isqrt(((unit + y) * unit << 2 * BITS) - up) + up - (unit << BITS))
+    return over(y * unit**4 << BITS, alpha * (y + alpha), up)
 
 
-def conjugate(family: str, alpha: Fraction, n: int, cost: Fraction, limit: Fraction) -> Fraction:
+def conjugate(family: str, alpha: int, n: int, cost: int, limit: int, unit: int) -> int:
     """Return what n f(y) - cost y does not exceed, 0 <= y <= limit; n >= 0.
 
     The function is concave: it is largest at 0 where it falls there, at the limit where it rises there, else
     where its slope is 0, and that y is inserted.
     """
-    top = n * alpha
+    top = n * alpha * unit
     if cost <= 0 or family == "linear":
         falls, rises = top <= cost, True
     elif family == "log":  # slope n alpha / (1 + y) - cost
-        falls, rises = top <= cost, top >= cost * (1 + limit)
+        falls, rises = top <= cost, top * unit >= cost * (unit + limit)
     elif family == "poly":  # slope n alpha / (2 sqrt(1 + y)) - cost
-        falls, rises = top <= 2 * cost, top**2 >= 4 * cost**2 * (1 + limit)
+        falls, rises = top <= 2 * cost, top**2 * unit >= 4 * cost**2 * (unit + limit)
     else:  # slope n / (y + alpha)^2 - cost
-        falls, rises = n <= cost * alpha**2, n >= cost * (limit + alpha) ** 2
+        falls, rises = n * unit**4 <= cost * alpha**2, n * unit**4 >= cost * (limit + alpha) ** 2
     if falls:
-        return Fraction(0)
+        return 0
     if rises:
-        return n * gain(family, alpha, limit)[1] - cost * limit
+        return n * gain(family, alpha, limit, unit, up=True) - (cost * limit << BITS)
     if family == "log":  # at 1 + y = n alpha / cost
-        return top * log1p(top / cost - 1)[1] - top + cost
+        return top * log(top, cost, unit << BITS, up=True) - ((top - cost) * unit << BITS)
     if family == "poly":  # at sqrt(1 + y) = n alpha / (2 cost)
-        return (top / 2 - cost) ** 2 / cost
-    return n / alpha + cost * alpha - 2 * square_root(n * cost)[0]  # at y + alpha = sqrt(n / cost)
+        return over((top - 2 * cost) ** 2 * unit << BITS, 4 * cost, up=True)
+    root = math.isqrt(n * cost * unit**4 << 2 * BITS)  # at y + alpha = sqrt(n / cost)
+    return over(n * unit**4 << BITS, alpha, up=True) + (cost * alpha << BITS) - 2 * root
 
 
 class Allocation(Instance):
@@ -357,44 +358,42 @@ class Allocation(Instance):
         self.edges, self.arrivals = at["edges"], at["arrivals"]
         names = ("demand", "capacity", "overhead", "utility.alpha")
         self.demand, self.capacity, self.overhead, self.alpha = (exact(at[name]) for name in names)
+        self.kinds = [[FAMILIES[k] for k in row] for row in at["utility.kind"]]
         self.counts = [sum(row[port] for row in self.arrivals) for port in range(self.L)]
-
-    def utility(self, server: int, k: int) -> tuple[str, Fraction]:
-        """Return what gives the utility of devices: its family and its scale."""
-        return FAMILIES[self.fields["utility.kind"][server][k]], self.alpha[server][k]
 
     def value(self, counts: Sequence[int], y: Any) -> Fraction:
         """Return what y[edge][kind] earns at least; it is refused unless servers have as much, exactly."""
-        used, held = zeros(self.R, self.K), zeros(self.L, self.K)
-        total = Fraction(0)
+        unit, (y, capacity, overhead, alpha) = scaled(y, self.capacity, self.overhead, self.alpha)
+        used, held, total = zeros(self.R, self.K), zeros(self.L, self.K), 0
         for (port, server), row in zip(self.edges, y, strict=True):
             for k, amount in enumerate(row):
                 if amount:
                     used[server][k] += amount
                     held[port][k] += amount
-                    low, _ = gain(*self.utility(server, k), amount)
-                    total += rounded(counts[port] * low, up=False)
-        must(all(map(le, flat(used), flat(self.capacity))), "a server has less of a kind than y takes")
-        paid = (max(map(mul, self.overhead, row)) for row in held)
-        return total - sum(map(mul, counts, paid))
+                    total += counts[port] * gain(self.kinds[server][k], alpha[server][k], amount, unit, False)
+        must(all(map(le, flat(used), flat(capacity))), "a server has less of a kind than y takes")
+        paid = (max(map(mul, overhead, row)) for row in held)
+        return Fraction(total - (sum(map(mul, counts, paid)) * unit << BITS), unit**3 << BITS)
 
     def bound(self, counts: Sequence[int], w: Any, price: Any, demand: Any, besides: Any) -> Fraction:
         """Return what nothing exceeds, by the prices; a port pays ``besides`` for each device as well."""
         must(all(map(le, map(sum, w), counts)), "w of a port adds up to more than its jobs")
-        total = sum(map(mul, flat(price), flat(self.capacity)), Fraction(0))
+        given = w, price, demand, besides, self.capacity, self.overhead, self.alpha
+        unit, (w, price, demand, besides, capacity, overhead, alpha) = scaled(*given)
+        total = sum(map(mul, flat(price), flat(capacity))) * unit << BITS
         for port, server in self.edges:
-            for k, most in enumerate(demand[port]):
-                limit = min(most, self.capacity[server][k])
+            limits = map(min, demand[port], capacity[server])
+            each = zip(self.kinds[server], alpha[server], limits, strict=True)
+            for k, (family, scale, limit) in enumerate(each):
                 if limit:
-                    cost = w[port][k] * self.overhead[k] + price[server][k] + besides[port][k]
-                    most_gained = conjugate(*self.utility(server, k), counts[port], cost, limit)
-                    total += rounded(most_gained, up=True)
-        return total
+                    cost = w[port][k] * overhead[k] + (price[server][k] + besides[port][k]) * unit
+                    total += conjugate(family, scale, counts[port], cost, limit, unit)
+        return Fraction(total, unit**3 << BITS)
 
 
-def zeros(rows: int, columns: int) -> list[list[Fraction]]:
+def zeros(rows: int, columns: int) -> list[list[Any]]:
     """Return rows of zeros."""
-    return [[Fraction(0)] * columns for _ in range(rows)]
+    return [[0] * columns for _ in range(rows)]
 
 
 def check_allocation(data: dict[str, Any], oracle: str, decision: Any, proof: Any) -> Derived:
@@ -482,10 +481,9 @@ class AllocationGang(Allocation):
         self.tasks = [[q for q, at in enumerate(ports) if at == port] for port in range(self.L)]
         self.pairs = [(e, q) for e, (port, _) in enumerate(self.edges) for q in self.tasks[port]]
         self.ceiling, self.floor = exact(self.fields["task_demand"]), exact(self.fields["task_floor"])
-        self.most = self.ceiling
+        self.most, self.able = self.ceiling, self.tasks
         self.shapes = {"feasible": (), "w": (self.L, self.K), "price": (self.R, self.K)}
         self.shapes |= dict.fromkeys(("more", "less"), (len(self.floor), self.K))
-        self.able = self.tasks
         for _ in range(CLIPS):
             before, near = (self.most, self.able), self._near()
             self.most = [list(map(min, row, near[port])) for row, port in zip(self.most, ports, strict=True)]
@@ -502,9 +500,13 @@ class AllocationGang(Allocation):
             for k, most in enumerate(self.capacity[server]):
                 limit = min(most, sum((self.most[q][k] for q in self.able[port]), Fraction(0)))
                 has[port][k] += limit
-                gains[port] += rounded(gain(*self.utility(server, k), limit)[1], up=True)
-        caps = [[gained / beta if beta else math.inf for beta in self.overhead] for gained in gains]
-        return [list(map(min, *rows)) for rows in zip(has, caps, strict=True)]
+                unit, of = scaled(self.alpha[server][k], limit)
+                gains[port] += Fraction(gain(self.kinds[server][k], *of, unit, up=True), unit**3 << BITS)
+        one = 1 << BITS
+        for row, gained in zip(has, gains, strict=True):  # caps are rounded up, to multiples of 1 / one
+            caps = (Fraction(math.ceil(one * gained / b), one) if b else math.inf for b in self.overhead)
+            row[:] = map(min, row, caps)
+        return has
 
     def earned(self, y: Any) -> Fraction:
         """Return what y[pair][kind] earns at least; it is refused unless all constraints hold exactly."""
