@@ -14,8 +14,9 @@ from ...models.allocation.gang_search import best_gang
 from ...models.allocation.instance import AllocationInstance
 from ...models.base import InputError
 from ...online.base import Policy
-from ...online.play import Run, play
+from ...online.play import Run
 from ...oracles.allocation import optimum
+from ..engine.kept import play
 from ..plots import span_bound
 from ..statistics import mean_band
 

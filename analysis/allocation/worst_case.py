@@ -12,9 +12,9 @@ import numpy as np
 from ...models.allocation.instance import AllocationInstance
 from ...models.base import InputError
 from ...online.base import Policy
-from ...online.play import play
 from ...oracles.allocation.optimum import ORACLES
 from ...oracles.annealing import cooling
+from ..engine.kept import play
 from ..optima import relied_on
 from .regret import theorem_1
 

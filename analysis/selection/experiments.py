@@ -13,10 +13,10 @@ from ...models.base import frozen_copy
 from ...models.selection.generate import generate
 from ...models.selection.instance import SelectionInstance
 from ...online.base import Policy
-from ...online.play import Run, play
+from ...online.play import Run
 from ...online.selection import Esdp, EsdpPrinted, Hswf, Lcf, Lwtf, Thompson
 from ...oracles.base import CHECKER, Optimum
-from ..engine.kept import optimum_of, run_of
+from ..engine.kept import optimum_of, play, run_of
 from ..experiments import policy_seed
 from ..optima import prover, rest_on
 from .regret import Best, RunCertificate, certificate

@@ -16,9 +16,10 @@ from ...models.selection.gang import SelectionGangInstance
 from ...models.selection.instance import SelectionInstance
 from ...models.selection.setting import Setting
 from ...online.base import Policy
-from ...online.play import Run, play
+from ...online.play import Run
 from ...online.selection import statistics
 from ...online.selection.esdp import scaling
+from ..engine.kept import play
 from ..optima import relied_on
 from ..plots import span_bound
 from ..statistics import mean_band

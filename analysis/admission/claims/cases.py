@@ -13,9 +13,9 @@ import numpy as np
 from ....models.admission.instance import AdmissionInstance
 from ....models.base import Origin
 from ....online.admission.oasis import Oasis
-from ....online.play import play
 from ....oracles.admission.optimum import HIGHS, ORACLES
 from ...claim import Context, Finding, Verdict, finding, holds_if
+from ...engine.kept import play
 from ...experiments import seeds, track
 from ...optima import relied_on, remembered
 from .. import competitive

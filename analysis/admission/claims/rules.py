@@ -10,9 +10,9 @@ from ....models.admission.instance import AdmissionInstance
 from ....models.admission.schedule import Schedule
 from ....online.admission import Dorm, Drf, Fifo, Oasis, Rrh
 from ....online.base import Policy
-from ....online.play import play
 from ...by_hand import by_hand
 from ...claim import Context, Finding, Register, Verdict
+from ...engine.kept import play
 from ..measures import counts, timeliness
 from .cases import cluster, plain_job
 

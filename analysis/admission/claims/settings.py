@@ -11,8 +11,9 @@ from ....models.admission.generate import generate
 from ....models.admission.instance import AdmissionInstance
 from ....online.admission.oasis import Oasis, OasisPrinted
 from ....online.base import Policy
-from ....online.play import play, policy_stream
+from ....online.play import policy_stream
 from ...claim import Context, Finding, Register, Verdict, amended_if, finding, holds_if
+from ...engine.kept import play
 from ...experiments import policy_seed, seeds, spread, track
 from ..experiments import OASIS, Setup, instance, outcome
 from .cases import cluster, plain_job

@@ -13,8 +13,8 @@ from ....models.admission.instance import AdmissionInstance
 from ....models.admission.jobs import Job
 from ....models.admission.schedule import Offer, cheapest_schedule, printed_schedule
 from ....online.admission.oasis import Oasis, OasisPrinted
-from ....online.play import play
 from ...claim import Context, Finding, Register, Verdict, amended_if, finding, holds_if, table
+from ...engine.kept import play
 from ...experiments import seeds, track
 from .cases import below, cluster, holds_unless, optimum, plain_job
 

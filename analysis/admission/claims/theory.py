@@ -15,8 +15,8 @@ from ....models.admission.prices import price_range
 from ....models.admission.schedule import Schedule
 from ....models.admission.setting import PriceRange
 from ....online.admission.oasis import Oasis
-from ....online.play import play
 from ...claim import Context, Finding, Register, Verdict, amended_if, finding, holds_if, table
+from ...engine.kept import play
 from ...experiments import seeds
 from .. import competitive
 from ..competitive import able

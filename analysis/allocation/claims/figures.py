@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from ....online.play import play
 from ...claim import Context, Finding, Register, Verdict
+from ...engine.kept import play
 from ...experiments import lead, seeds
 from ...plots import POSITIVE
 from ...study import ORACLE, Scenarios, Statement, Study

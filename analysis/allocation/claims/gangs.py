@@ -7,9 +7,9 @@ import numpy as np
 from ....models.allocation import gang as model
 from ....models.allocation.generate import generate
 from ....online.allocation.gang import PerturbedLeader, leader_bounds
-from ....online.play import play
 from ....oracles.allocation.optimum import ORACLES
 from ...claim import Context, Finding, Register, Verdict, finding, holds_if, table
+from ...engine.kept import play
 from ...experiments import seeds, track
 from ...optima import relied_on
 from ...statistics import mean_interval

@@ -12,8 +12,8 @@ from ....models.allocation.generate import generate
 from ....models.allocation.instance import AllocationInstance
 from ....online.allocation.ogasched import Ogasched
 from ....online.allocation.printed import OgaschedPrinted, printed_projection
-from ....online.play import play
 from ...claim import Context, Finding, Register, Table, Verdict, amended_if, finding, holds_if, table
+from ...engine.kept import play
 from ...experiments import SEEDS_APART
 
 claim = Register("allocation")

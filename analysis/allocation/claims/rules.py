@@ -7,9 +7,9 @@ import numpy as np
 from ....models.allocation.instance import AllocationInstance
 from ....online.allocation import BinPacking, Drf, Fairness, Ogasched, Spreading
 from ....online.base import Policy
-from ....online.play import play
 from ...by_hand import by_hand
 from ...claim import Context, Finding, Register, Verdict
+from ...engine.kept import play
 from ..experiments import hindsight
 from ..regret import regret_curves, theorem_1
 from .projection import linear, row

@@ -11,8 +11,8 @@ import numpy as np
 
 from ....models.allocation import geometry
 from ....online.allocation import Ogasched
-from ....online.play import play
 from ...claim import Context, Finding, Register, Why
+from ...engine.kept import play
 from ...experiments import lead, policy_seed, seeds
 from ...plots import POSITIVE
 from ...study import Statement, judge

@@ -10,8 +10,8 @@ import numpy as np
 from ....models.allocation.generate import SIZES
 from ....models.allocation.instance import AllocationInstance
 from ....online.allocation import BinPacking, Drf, Fairness, Ogasched, Spreading
-from ....online.play import play
 from ...claim import Context, Finding, Register, Verdict, amended_if, finding, holds_if, table
+from ...engine.kept import play
 from ...experiments import lead, seeds, spread, track
 from ...study import ORACLE, Study
 from .. import experiments as runs

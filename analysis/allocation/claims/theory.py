@@ -12,8 +12,8 @@ from ....models.allocation.generate import generate
 from ....models.allocation.instance import AllocationInstance
 from ....models.allocation.setting import Feedback, Observation
 from ....online.allocation.ogasched import Ogasched, fair_share
-from ....online.play import play
 from ...claim import Context, Figure, Finding, Register, Verdict, Why, amended_if, finding, holds_if, table
+from ...engine.kept import play
 from ...experiments import SEEDS_APART, seeds, spread, track
 from ...plots import new_figure, to_svg
 from ...statistics import growth_exponent

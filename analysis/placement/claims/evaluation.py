@@ -16,9 +16,10 @@ from ....models.placement.jobs import TICKS
 from ....models.placement.placing import place
 from ....models.placement.setting import Observation
 from ....online.base import Policy, Traits
-from ....online.play import play, policy_stream
+from ....online.play import policy_stream
 from ....oracles.base import Optimum
 from ...claim import Context, Figure, Finding, Register, Verdict, Why, table
+from ...engine.kept import play
 from ...experiments import curves, policy_seed, seeds, track
 from ...plots import AT_MOST_ALL, to_svg
 from ...study import Fact, Printed, Said, Statement, conclude, judge, settled

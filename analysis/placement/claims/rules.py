@@ -7,9 +7,9 @@ import numpy as np
 from ....models.placement.instance import PlacementInstance
 from ....online.base import Policy
 from ....online.placement import DrfFirstFit, FifoConsolidate, FifoLoadBalance, SjfConsolidate, Tetris
-from ....online.play import play
 from ...by_hand import by_hand
 from ...claim import Context, Finding, Register, Verdict
+from ...engine.kept import play
 from ..experiments import followed
 from .theory import cluster
 

@@ -13,11 +13,11 @@ import numpy as np
 from ....models.base import Origin
 from ....models.selection.instance import SelectionInstance
 from ....models.selection.setting import Observation, Setting
-from ....online.play import play
 from ....online.selection import Esdp, EsdpPrinted, statistics
 from ....online.selection.esdp import scaled, scaling
 from ....online.selection.printed import algorithm_2, algorithm_2_repaired, select
 from ...claim import Context, Finding, Register, Table, Verdict, amended_if, finding, holds_if
+from ...engine.kept import play
 from ...experiments import track
 from ..experiments import decided
 from ..regret import TIE

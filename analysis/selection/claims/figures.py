@@ -10,10 +10,10 @@ from itertools import islice, pairwise
 import numpy as np
 
 from ....models.selection.instance import SelectionInstance
-from ....online.play import play
 from ....online.selection import statistics
 from ....online.selection.esdp import scaling
 from ...claim import Context, Finding, Register, Verdict, finding, table
+from ...engine.kept import play
 from ...experiments import lead, track
 from ...study import ORACLE, Fact, Printed, Said, Statement, Study, conclude, judge, settled
 from ..experiments import ESDP as AWARE

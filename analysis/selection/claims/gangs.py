@@ -9,9 +9,9 @@ from ....models.program import SolverError
 from ....models.selection.gang import SelectionGangInstance, SelectionGangSetting
 from ....models.selection.gang_generate import generate
 from ....models.selection.gang_program import literal_program
-from ....online.play import play
 from ....online.selection.gang import GangEsdp
 from ...claim import Context, Finding, Register, Verdict, amended_if, finding, holds_if
+from ...engine.kept import play
 from ...experiments import SEEDS_APART, track
 from ...statistics import growth_exponent
 from ..regret import over_time

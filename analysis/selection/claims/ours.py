@@ -12,9 +12,9 @@ import numpy as np
 
 from ....models.selection.generate import generate
 from ....models.selection.instance import SelectionInstance
-from ....online.play import play
 from ....online.selection import POLICIES, Cucb, Esdp
 from ...claim import Context, Finding, Register, Verdict
+from ...engine.kept import play
 from ...experiments import SEEDS_APART, apart, lead, seeds, track
 from ...study import ORACLE, Statement, Study, tally
 from .. import experiments as ex

@@ -10,10 +10,10 @@ import numpy as np
 
 from ....models.selection.generate import generate
 from ....models.selection.instance import SelectionInstance
-from ....online.play import play
 from ....online.selection import Esdp, statistics
 from ....online.selection.esdp import scaling
 from ...claim import Context, Finding, Register, Verdict, Why, amended_if, finding, holds_if
+from ...engine.kept import play
 from ...experiments import seeds, track
 from ...statistics import fit_growth, growth_exponent, mean_interval
 from .. import experiments as ex
