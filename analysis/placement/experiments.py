@@ -9,10 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from ...models.placement.episode import read_starts
 from ...models.placement.generate import COMMUNICATION, CONTENTION, RHO, generate
 from ...models.placement.instance import PlacementInstance, taken_schedule
-from ...models.placement.schedule import NOTHING, Schedule
+from ...models.placement.schedule import Schedule
 from ...online.base import Policy
 from ...online.placement import POLICIES
 from ...online.play import Run
@@ -122,10 +121,7 @@ def outcome(who: Contender, setup: Setup, seed: int) -> Outcome:
 def followed(sampled: PlacementInstance, decisions: Iterable[Any]) -> Schedule:
     """Return the schedule of the decisions of a run, which are feasible, without observing every epoch."""
     simulator = sampled.simulator()
-    goes_on = simulator.advance()
-    for decision in decisions:
-        _, goes_on = simulator.step(read_starts(decision) if len(decision) else NOTHING)
-    if goes_on:
+    if simulator.follow(decisions) != (True, False):
         raise RuntimeError("the decisions of a run end before the instance does")
     return taken_schedule(simulator)
 

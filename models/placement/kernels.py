@@ -373,6 +373,21 @@ def step(table, state, contention, window, rows):  # type: ignore[no-untyped-def
 
 
 @njit(cache=True)
+def follow(table, state, contention, window, rows, ends):  # type: ignore[no-untyped-def]
+    """Go to the first decision epoch, and start in each the sorted rows up to the next of ``ends``.
+
+    Returns whether all were feasible, and whether there is an epoch after the last.
+    """
+    more, begin = advance(table, state, contention, window), 0
+    for end in ends:
+        feasible, more = step(table, state, contention, window, rows[begin:end])
+        if not feasible:
+            return False, more
+        begin = end
+    return True, more
+
+
+@njit(cache=True)
 def machine_order(rule, free, capacity, need, instances):  # type: ignore[no-untyped-def]
     """Return the machines in the order in which a job is placed on them; ties by index.
 

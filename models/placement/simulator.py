@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 import numpy as np
 
 from ..base import Violation
@@ -133,6 +135,20 @@ class Simulator:
         from .kernels import step
 
         feasible, more = step(self.table, self.state, self.contention, self.window, rows)
+        return bool(feasible), bool(more)
+
+    def follow(self, decisions: Iterable[np.ndarray]) -> tuple[bool, bool]:
+        """Start the rows of a decision in each decision epoch, from the first epoch on.
+
+        Return whether that broke nothing, and whether there is an epoch after the last.
+        """
+        from .kernels import follow
+
+        parts = [np.asarray(one, dtype=np.int64).reshape(-1, 3) for one in decisions]
+        sizes, rows = [*map(len, parts)], np.concatenate([np.zeros((0, 3), dtype=np.int64), *parts])
+        rows = rows[np.lexsort((rows[:, 1], rows[:, 0], np.repeat(np.arange(len(sizes)), sizes)))]
+        ends = np.cumsum(sizes, dtype=np.int64)
+        feasible, more = follow(self.table, self.state, self.contention, self.window, rows, ends)
         return bool(feasible), bool(more)
 
     @property

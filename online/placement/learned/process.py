@@ -60,22 +60,31 @@ def _variances(networks: Networks, seen: np.ndarray) -> np.ndarray:
 
 def _covariance(networks: Networks, seen: np.ndarray) -> tuple[np.ndarray, float]:
     """Return the covariance (12) of machines as seen by each job, or of whole graphs; and the log noise."""
-    readings = networks.design.readings
-    scalars = {name: float(networks.arrays[f"placement.{name}"]) for name in SCALARS}
-    graphs, m, _ = seen.shape
-    points = seen.reshape(graphs * m, -1) / np.exp(scalars["log_lengthscale"])
-    far = (points * points).sum(-1)
-    square = np.maximum(far[:, None] + far - 2.0 * points @ points.T, 0.0)
-    similar = matern(square * square if readings.literal("matern") else square)
-    weight, geometric = 1.0 / (1.0 + np.exp(-scalars["walk"])), readings.literal("walk")
-    blocks = similar.reshape(graphs, m, graphs, m)
-    psi = np.stack([walks(blocks[t, :, t] / m, weight, geometric=geometric) for t in range(graphs)])
-    scale = np.exp(scalars["log_scale"]) * (1.0 - weight if geometric else np.exp(-weight))
-    if readings.literal("process"):
+    points, psi, scale, log_noise = _nodes(networks, seen)
+    if networks.design.readings.literal("process"):
         sums = psi.mean(1)
-        return np.asarray(scale * sums @ sums.T), scalars["log_noise"]
-    nodes = psi.reshape(graphs * m, -1)
-    return np.asarray(scale * similar * (nodes @ nodes.T)), scalars["log_noise"]
+        return np.asarray(scale * sums @ sums.T), log_noise
+    every, nodes = (part.reshape(-1, part.shape[-1]) for part in (points, psi))
+    return scale * _similar(networks, every, every) * (nodes @ nodes.T), log_noise
+
+
+def _nodes(networks: Networks, seen: np.ndarray) -> tuple[np.ndarray, np.ndarray, float, float]:
+    """Return points (machines as seen by each job) in lengthscales, features, scale of (12), log noise."""
+    scalars = {name: float(networks.arrays[f"placement.{name}"]) for name in SCALARS}
+    points = seen / np.exp(scalars["log_lengthscale"])
+    weight = 1.0 / (1.0 + np.exp(-scalars["walk"]))
+    geometric = networks.design.readings.literal("walk")
+    psi = walks(_similar(networks, points, points) / points.shape[1], weight, geometric=geometric)
+    scale = np.exp(scalars["log_scale"]) * (1.0 - weight if geometric else np.exp(-weight))
+    return points, psi, scale, scalars["log_noise"]
+
+
+def _similar(networks: Networks, a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    """Return the kernel (11) between points, shape (..., len(a), len(b)); both may be stacks of graphs."""
+    far, to = ((points * points).sum(-1) for points in (a, b))
+    square = far[..., :, None] + to[..., None, :] - 2.0 * a @ np.swapaxes(b, -1, -2)
+    square = np.maximum(square, 0.0)
+    return matern(square * square if networks.design.readings.literal("matern") else square)
 
 
 def shifts(
@@ -90,17 +99,17 @@ def shifts(
     Of each encoded job of ``past``, with the machines then, ``outcomes`` has the machines it was put on and
     by how much their affinities were off.
     """
-    m = len(around)
-    of = np.concatenate([(1 + t) * m + where for t, (where, _) in enumerate(outcomes)])
+    w, m = len(jobs), len(around)
+    of = np.concatenate([t * m + where for t, (where, _) in enumerate(outcomes)])
     off = np.concatenate([np.full(len(where), by) for where, by in outcomes])
-    known = [_points(networks, *one) for one in past]
-    result = np.empty((len(jobs), m))
-    for row, job in enumerate(jobs):
-        seen = np.stack([_points(networks, job, around), *known]).astype(np.float64)
-        kernel, log_noise = _covariance(networks, seen)
-        gram = kernel[np.ix_(of, of)] + np.exp(log_noise) * np.eye(len(of))
-        result[row] = kernel[:m, of] @ np.linalg.solve(gram, off)
-    return result
+    seen = np.stack([_points(networks, *one) for one in (*((job, around) for job in jobs), *past)])
+    points, psi, scale, log_noise = _nodes(networks, seen.astype(np.float64))
+    parts = [part.reshape((w + len(past)) * m, -1) for part in (points, psi)]
+    (now, new), (then, known) = ([part[at] for part in parts] for at in (slice(w * m), w * m + of))
+    gram = scale * _similar(networks, then, then) * (known @ known.T) + np.exp(log_noise) * np.eye(len(of))
+    weights = np.linalg.solve(gram, off)
+    moved = (scale * _similar(networks, now, then) * (new @ known.T)) @ weights
+    return np.asarray(moved.reshape(w, m))
 
 
 def matern(square: np.ndarray) -> np.ndarray:
@@ -110,10 +119,10 @@ def matern(square: np.ndarray) -> np.ndarray:
 
 
 def walks(adjacency: np.ndarray, weight: float, *, geometric: bool) -> np.ndarray:
-    """Return the features of the nodes of a graph, shape (M, terms)."""
-    counts, factors = [np.ones(len(adjacency))], [1.0]
+    """Return the features of the nodes of a graph, or of several, shape (..., M, terms)."""
+    counts, factors = [np.ones(adjacency.shape[:-1])], [1.0]
     for step in range(1, GEOMETRIC_TERMS if geometric else TERMS):
-        counts.append(adjacency @ counts[-1])
+        counts.append((adjacency @ counts[-1][..., None])[..., 0])
         factors.append(factors[-1] * (weight if geometric else weight / step))
     return np.stack(counts, -1) * np.sqrt(factors)
 
