@@ -54,7 +54,7 @@ class SlotEpisode:
             last = first
             while last < len(jobs) and jobs[last].arrival == slot:
                 last += 1
-            yield Observation(slot, copied(jobs[first:last]), announced)
+            yield Observation(slot, copied(jobs[first:last]) if first < last else (), announced)
             first = last
 
     def apply(self, decision: Any, *, enforce: bool = True) -> Outcome:

@@ -17,7 +17,7 @@ from ..draw import choose, given, interval, real, streams, takes, truth, whole
 from .instance import MOST_SLOTS, AdmissionInstance
 from .jobs import LARGEST, Job, units
 from .machines import C4, P2_G3, RESOURCES, STORAGE, Types, sampled, spread
-from .setting import Setting
+from .setting import Setting, room
 
 stream = streams("workers", "servers", "arrivals", "jobs", "utility")
 
@@ -320,8 +320,11 @@ def draw_jobs(
     found, draws = [], 0
     rngs = stream(seed, "jobs").spawn(len(arrivals))
     for i, (rng, arrival, utility) in enumerate(zip(rngs, arrivals, utilities, strict=True)):
-        for tried, fields in candidates(rng, setting.horizon - arrival + 1):
-            if fit != "any" and not _held(setting, fields):
+        slots = setting.horizon - arrival + 1
+        for tried, fields in candidates(rng, slots):
+            if fit != "any" and not _may_fit(
+                setting, fields, min(slots, longest) if fit == "short" else slots
+            ):
                 continue
             data = {**fields, "arrival": arrival, "utility": utility}
             if _fits(setting, Job.from_dict(data, i, len(RESOURCES), setting.horizon), fit, longest):
@@ -335,10 +338,19 @@ def draw_jobs(
     return found, draws
 
 
-def _held(setting: Setting, fields: dict[str, Any]) -> bool:
-    """Return whether machines hold a worker and a parameter server; that costs less than to make the job."""
-    sides = ((setting.worker_units, "worker_demand"), (setting.server_units, "server_demand"))
-    return all((units(np.array(fields[name])) <= has).all(axis=1).any() for has, name in sides)
+def _may_fit(setting: Setting, fields: dict[str, Any], slots: int) -> bool:
+    """Return whether machines hold workers and parameter servers for what is to be done in so many slots.
+
+    That costs less than to make the job, for which it is found exactly.
+    """
+    need, chunks = units(np.array(fields["worker_demand"])), fields["chunks"]
+    workers = min(chunks, int(room(setting.worker_units, need, chunks).sum()))
+    round_trip = 2.0 * fields["gradient_size"] / fields["worker_bandwidth"]
+    chunk_time = fields["minibatches"] * (fields["minibatch_time"] + round_trip)
+    if fields["epochs"] * chunks * chunk_time > slots * workers * (1.0 + 1e-9):
+        return False
+    need = units(np.array(fields["server_demand"]))
+    return bool((need <= setting.server_units).all(axis=1).any())
 
 
 def _fits(setting: Setting, job: Job, fit: str, longest: int) -> bool:

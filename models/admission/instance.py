@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from functools import cached_property
 from operator import itemgetter
+from types import ModuleType
 from typing import Any, ClassVar, Literal
 
 import numpy as np
@@ -126,6 +127,15 @@ class AdmissionInstance(Declared[Setting]):
         """What a parameter server of each job takes, in whole multiples of 1e-6, shape (I, R)."""
         return self._needs("server_units")
 
+    @cached_property
+    def _limits(self) -> tuple[np.ndarray, ...]:
+        """Arrivals, chunks and ``servers_for`` of the jobs, the latter in a row, and where each begins."""
+        tables = [job.servers_for for job in self.jobs]
+        ends = np.cumsum([0, *map(len, tables)], dtype=np.int64)
+        rows = np.array([(job.arrival, job.chunks) for job in self.jobs], dtype=np.int64).reshape(-1, 2)
+        whole = np.concatenate([np.zeros(0, dtype=np.int64), *tables])
+        return tuple(map(frozen, (rows[:, 0].copy(), rows[:, 1].copy(), whole, ends)))
+
     def _needs(self, name: str) -> np.ndarray:
         rows = [getattr(job, name) for job in self.jobs]
         return frozen(np.array(rows, dtype=np.int64).reshape(len(rows), len(self.setting.resources)))
@@ -156,6 +166,10 @@ class AdmissionInstance(Declared[Setting]):
         [job]; "worker capacity" (4) and "server capacity" (5) [machine, resource].
         """
         s = self.setting
+        needs = self.worker_needs, self.server_needs
+        held = s.worker_units, s.server_units, *needs
+        if _kernels().is_feasible(slot, workers, servers, done, self.works, *self._limits, *held):
+            return []
         found: list[Violation] = []
         sides = (
             ("worker", workers, s.worker_units, self.worker_needs),
@@ -256,6 +270,12 @@ class AdmissionInstance(Declared[Setting]):
         accepted = np.flatnonzero(ends)
         slots = ends[accepted].tolist()
         return {"jobs_accepted": len(slots), "accepted": accepted.tolist(), "done_in_slots": slots}
+
+
+def _kernels() -> ModuleType:
+    from . import kernels
+
+    return kernels
 
 
 def _malformed(rows: np.ndarray, jobs: int, machines: int) -> Iterator[Violation]:

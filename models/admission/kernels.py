@@ -632,3 +632,45 @@ def place(room, cost, counts, first, job):  # type: ignore[no-untyped-def]
             rows[n, 0], rows[n, 1], rows[n, 2], rows[n, 3] = first + s, job, h, now
             n += 1
     return rows[:n]
+
+
+@njit(cache=True)
+def is_feasible(  # type: ignore[no-untyped-def]
+    slot, workers, servers, done, works, arrivals, chunks, servers_for, start, *held
+):
+    """Return whether sorted rows (job, machine, count) of workers and servers break nothing in a slot.
+
+    ``held`` is what the machines of both kinds have, and what a worker and a parameter server of each job
+    need.
+    """
+    counts = np.zeros((2, done.size), dtype=np.int64)
+    if not _fit(workers, held[0], held[2], counts[0]) or not _fit(servers, held[1], held[3], counts[1]):
+        return False
+    for i in range(done.size):
+        y, z = counts[0, i], counts[1, i]
+        if y == 0 and z == 0:
+            continue
+        if slot < arrivals[i] or done[i] >= works[i] or y > chunks[i]:
+            return False
+        if z < servers_for[start[i] + y] or z > y:
+            return False
+    return True
+
+
+@njit(cache=True)
+def _fit(rows, capacity, needs, counts):  # type: ignore[no-untyped-def]
+    """Return whether rows are sound and fit on the machines; add their counts up by job."""
+    free = capacity.copy()
+    for j in range(rows.shape[0]):
+        i, h, count = rows[j, 0], rows[j, 1], rows[j, 2]
+        if not (0 <= i < counts.size and 0 <= h < free.shape[0] and count >= 0):
+            return False
+        if j > 0 and rows[j - 1, 0] == i and rows[j - 1, 1] == h:
+            return False
+        counts[i] += count
+        for r in range(free.shape[1]):
+            if needs[i, r] > 0:
+                if count > free[h, r] // needs[i, r]:
+                    return False
+                free[h, r] -= count * needs[i, r]
+    return True

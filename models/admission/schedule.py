@@ -59,11 +59,15 @@ class Schedule:
     def of_deployments(cls, deployments: Any) -> Schedule:
         """Return the schedule of deployments, one per slot from slot 1 on, such as a run's decisions."""
         sides: list[list[np.ndarray]] = [[], []]
-        for slot, deployment in enumerate(deployments, start=1):
+        for slot, deployment in enumerate(deployments):
             for side, given in zip(sides, deployment, strict=True):
-                rows = read_rows(f"decisions[{slot - 1}]", given, 3)
-                side.append(np.column_stack([np.full(len(rows), slot), rows]))
-        return cls(*(np.concatenate(side) if side else np.zeros((0, 4), np.int64) for side in sides))
+                fits = _are_whole(given) and given.shape[1] == 3
+                side.append(given if fits else read_rows(f"decisions[{slot}]", given, 3))
+        stacked = []
+        for side in sides:
+            slots = np.repeat(np.arange(1, len(side) + 1), [*map(len, side)])
+            stacked.append(np.column_stack([slots, np.concatenate([NOTHING.workers, *side])]))
+        return cls(*stacked)
 
     @property
     def jobs(self) -> np.ndarray:
@@ -85,8 +89,7 @@ class Schedule:
 
 def read_rows(field: str, given: Any, width: int) -> np.ndarray:
     """Return whole, non-zero rows in ascending order, read-only, or raise for a wrong shape or type."""
-    whole_rows = isinstance(given, np.ndarray) and given.dtype.kind in "iu" and given.ndim == 2
-    if whole_rows and given.min(initial=0) >= -LARGEST and given.max(initial=0) <= LARGEST:
+    if _are_whole(given):
         rows = given
     else:
         rows = numbers(given, field, (None, width), low=-LARGEST, high=LARGEST, integer=True)
@@ -96,6 +99,13 @@ def read_rows(field: str, given: Any, width: int) -> np.ndarray:
     result: np.ndarray = rows[np.lexsort(rows.T[-2::-1])]
     result.setflags(write=False)
     return result
+
+
+def _are_whole(given: Any) -> bool:
+    """Return whether these are rows of whole numbers, none of them too large."""
+    if not (isinstance(given, np.ndarray) and given.dtype.kind in "iu" and given.ndim == 2):
+        return False
+    return bool(given.min(initial=0) >= -LARGEST and given.max(initial=0) <= LARGEST)
 
 
 @dataclass(frozen=True, eq=False)

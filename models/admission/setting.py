@@ -57,11 +57,11 @@ class Setting:
 
     def worker_room(self, job: Job) -> np.ndarray:
         """How many workers of the job fit on each empty machine, at most N, shape (H,)."""
-        return _room(self.worker_units, job.worker_units, job.chunks)
+        return room(self.worker_units, job.worker_units, job.chunks)
 
     def server_room(self, job: Job) -> np.ndarray:
         """How many parameter servers of the job fit on each empty machine, at most N, shape (K,)."""
-        return _room(self.server_units, job.server_units, job.chunks)
+        return room(self.server_units, job.server_units, job.chunks)
 
     def most_workers(self, job: Job) -> int:
         """Return the most workers of the job that run in a slot of the empty cluster under (3)-(7)."""
@@ -99,9 +99,11 @@ def _share(demand: np.ndarray, total: np.ndarray) -> np.ndarray:
         return np.where(demand > 0.0, demand / total, 0.0)
 
 
-def _room(capacity: np.ndarray, demand: np.ndarray, most: int) -> np.ndarray:
-    fits = np.where(demand > 0, capacity // np.maximum(demand, 1), most)
-    return np.minimum(fits.min(axis=1, initial=most), most)
+def room(capacity: np.ndarray, demand: np.ndarray, most: int) -> np.ndarray:
+    """Return how many times whole demands fit on each machine, at most ``most``, shape (machines,)."""
+    asked = demand > 0
+    result: np.ndarray = (capacity[:, asked] // demand[asked]).min(axis=1, initial=most)
+    return result
 
 
 @dataclass(frozen=True, eq=False)

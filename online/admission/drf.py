@@ -45,7 +45,7 @@ def fair_placement(setting: Setting, tasks: Sequence[Task]) -> dict[int, Placed]
 
     if not tasks:
         return {}
-    most = [min(task.left, setting.most_workers(task.job)) + 1 for task in tasks]
+    most = [min(task.left, task.most) + 1 for task in tasks]
     workers, servers = progressive_filling(
         setting.worker_units.copy(),
         setting.server_units.copy(),

@@ -39,6 +39,11 @@ class Task:
         return -(-self.left // self.workers)
 
     @cached_property
+    def most(self) -> int:
+        """The most workers that it can have in the empty cluster."""
+        return self.setting.most_workers(self.job)
+
+    @cached_property
     def shares(self) -> np.ndarray:
         """Its dominant share with 0, 1, ..., N workers, shape (N + 1,).
 
