@@ -500,8 +500,8 @@ class AllocationGang(Allocation):
             for k, most in enumerate(self.capacity[server]):
                 limit = min(most, sum((self.most[q][k] for q in self.able[port]), Fraction(0)))
                 has[port][k] += limit
-                unit, of = scaled(self.alpha[server][k], limit)
-                gains[port] += Fraction(gain(self.kinds[server][k], *of, unit, up=True), unit**3 << BITS)
+                unit, (a, y) = scaled(self.alpha[server][k], limit)
+                gains[port] += Fraction(gain(self.kinds[server][k], a, y, unit, up=True), unit**3 << BITS)
         one = 1 << BITS
         for row, gained in zip(has, gains, strict=True):  # caps are rounded up, to multiples of 1 / one
             caps = (Fraction(math.ceil(one * gained / b), one) if b else math.inf for b in self.overhead)
