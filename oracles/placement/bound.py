@@ -50,7 +50,8 @@ from ...models.program import in_highs
 from ...models.stopwatch import library
 from ..base import Budget, PartProgress
 from . import search_kernels as kernels
-from .exact import first_equal
+from .exact import first_equal, tariff_of
+from .exact_kernels import Tariff
 from .search import gap, list_schedule
 
 UNIT_ROUNDOFF = 2.0**-53
@@ -353,6 +354,15 @@ def check_certificate(instance: PlacementInstance, certificate: Certificate) -> 
     market = Packed(instance) if packed else Market(instance, rows)
     ticks = market.respond(times, prices).bound
     return _bound(instance, ticks, f"Lagrangian prices of {market.priced}", certificate)
+
+
+def tariff(instance: PlacementInstance, certificate: Certificate) -> Tariff:
+    """Return the prices of a certificate as the branch and bound takes them."""
+    rows, times = certificate.rows, certificate.times
+    market = Packed(instance) if rows is None else Market(instance, rows)
+    worth, _ = market.capacity(times, certificate.prices)
+    prices = certificate.prices if rows is None else certificate.prices @ market.share.T
+    return tariff_of(instance, times, prices, worth, losses=rows is None)
 
 
 def _bound(instance: PlacementInstance, ticks: float, method: str, certificate: Certificate) -> Bound:

@@ -23,7 +23,7 @@ from ...models.placement.simulator import Simulator, blank_state, rooms, stacked
 from ...models.stopwatch import library
 from .. import cp_sat
 from ..base import Budget, OracleError, PartProgress, Report, WhyStopped, checked
-from .exact_kernels import BEST, CUT, NODES, Costs, Tree, explore, least_cost, open_root
+from .exact_kernels import BEST, CUT, NODES, Costs, Tariff, Tree, explore, least_cost, open_root
 from .search import gap
 
 MILLION = TICKS * WEIGHT_UNIT
@@ -39,6 +39,9 @@ MOST_TINY = 100
 MOST_LEAVES = 2_000_000
 """The most jobs and machines of an enumeration, and the most complete schedules."""
 
+SHARES = 0.2, 0.25, 1 / 3, 0.5, 1.0
+"""How much of the rest of the gap each search of the tree is to close; what cannot cost less waits."""
+
 SLICE = 10**7
 """Steps of the branch and bound between two looks at the clock, times the squares of jobs and machines."""
 
@@ -48,6 +51,11 @@ square of that of jobs; in between the clock cannot be read."""
 
 MOST_BYTES = 2**30
 """The most memory of the branch and bound for its path."""
+
+SEEN_BYTES = 2**27
+"""The memory of the branch and bound for states that it has seen."""
+
+UNIT_ROUNDOFF = 2.0**-53
 
 MOST_PAIRS = 1_000
 """Up to so many pairs of jobs, times machines, CP-SAT gets the constraints that every job starts early."""
@@ -484,53 +492,76 @@ def _program_rows(values: Mapping[str, np.ndarray]) -> tuple[np.ndarray, np.ndar
 
 
 def by_branch_and_bound(
-    instance: PlacementInstance, budget: Budget, progress: PartProgress | None = None
+    instance: PlacementInstance,
+    budget: Budget,
+    progress: PartProgress | None = None,
+    *,
+    schedule: Schedule | None = None,
+    tariff: Tariff | None = None,
 ) -> Exact:
     r"""Search all decisions at the decision epochs, with contention, depth first.
 
-    Equal machines with equal jobs on them, and equal jobs, are exchangeable; without contention (and if the
-    window holds all jobs), no job starts later than it could on the same machines. What is left at an epoch
-    costs at least as much as :func:`.placement_kernels.least_cost` says.
+    Equal machines with equal jobs on them, and equal jobs, are exchangeable; a state that is reached a second
+    time at no less cost is left; without contention (and if the window holds all jobs), no job starts later
+    than it could on the same machines. What is left at an epoch costs at least as much as
+    :func:`.placement_kernels.least_cost` says, and :func:`.placement_kernels.priced_cost` by the prices of a
+    bound. The tree is searched several times, at first only for schedules that cost little more than the
+    bound: if there are none, that is the new bound (:data:`SHARES`).
 
     With contention (:math:`\eta > 0`), a job might do better to start between two epochs; such schedules are
     none that a policy can make, and the bound does not cover them.
 
-    The clock is read every ``SLICE`` steps; if the time is up, the bound is that of the first epoch. A path
-    that alone would take more than ``MOST_BYTES``, or costs too large for 64 bits, are an InputError.
+    The clock is read every ``SLICE`` steps. A path that alone would take more than ``MOST_BYTES``, or costs
+    too large for 64 bits, are an InputError.
+
+    Parameters
+    ----------
+    schedule
+        The incumbent; by default the best of some list schedules.
+    tariff
+        Prices of jobs, by default none.
     """
     refuse_too_large(instance)
-    first = list_schedule(instance, budget)
+    first = list_schedule(instance, budget) if schedule is None else schedule
     method = "branch and bound over the decision epochs"
     if not _relaxations(instance):
         method += " (others do not help without contention)"
     if not len(instance.jobs):
         return _exact(instance, first, 0, budget, method)
-    tree, costs = _tree(instance), _costs(instance)
-    setting = instance.setting
-    same = first_equal(setting.capacity)
-    fixed = (setting.slowdown.contention, min(setting.window, len(instance.jobs)))
+    tree = _tree(instance)
     tree.cursor[BEST] = instance.units(first)
-    tree.cursor[CUT] = tree.cursor[BEST]
-    open_root(instance.table, tree, costs, *fixed, same)
-    report, done = Report(progress), False
-    steps = max(1, SLICE // (len(instance.jobs) ** 2 + len(same) ** 2))
-    while not done and not budget.over:
-        slack = int(0.5 * budget.gap * (int(tree.cursor[BEST]) - instance.unavoidable))
-        done = explore(instance.table, tree, costs, *fixed, slack, same, steps)
-        best = int(tree.cursor[BEST])
-        bound = min(best, int(tree.cursor[CUT])) if done else int(tree.bound[0])
-        if not report.gap(f"{int(tree.cursor[NODES])} nodes", best / MILLION, bound / MILLION):
-            break
-    report.finish()
-    low = min(
-        int(tree.cursor[BEST]), int(tree.cursor[CUT]), int(tree.cursor[BEST] if done else tree.bound[0])
-    )
-    schedule = first
+    low = _search(instance, tree, _costs(instance, tariff), budget, Report(progress))
+    best = first
     if int(tree.cursor[BEST]) < instance.units(first):
         simulator = instance.simulator()
         kernels.copy_state(tree.best, simulator.state)
-        schedule = taken_schedule(simulator)
-    return _exact(instance, schedule, low, budget, f"{method}, {int(tree.cursor[NODES])} nodes")
+        best = taken_schedule(simulator)
+    return _exact(instance, best, low, budget, f"{method}, {int(tree.cursor[NODES])} nodes")
+
+
+def _search(instance: PlacementInstance, tree: Tree, costs: Costs, budget: Budget, report: Report) -> int:
+    """Search the tree, several times; return a lower bound."""
+    setting, cursor = instance.setting, tree.cursor
+    same = first_equal(setting.capacity)
+    fixed = (setting.slowdown.contention, min(setting.window, len(instance.jobs)))
+    steps, low, over = max(1, SLICE // (len(instance.jobs) ** 2 + len(same) ** 2)), 0, budget.over
+    for share in SHARES:
+        cursor[CUT] = cursor[BEST]
+        open_root(instance.table, tree, costs, *fixed, same)
+        low, done = max(low, int(tree.bound[0])), False
+        goal = low + int(share * (int(cursor[BEST]) - low))
+        while not (done or over):
+            best = int(cursor[BEST])
+            slack = max(best - goal, int(0.5 * budget.gap * (best - instance.unavoidable)))
+            done = explore(instance.table, tree, costs, *fixed, slack, same, steps)
+            best = int(cursor[BEST])
+            low = max(low, min(best, int(cursor[CUT]))) if done else low
+            shown = report.gap(f"{int(cursor[NODES])} nodes", best / MILLION, low / MILLION)
+            over = budget.over or not shown
+        if over or gap(instance, int(cursor[BEST]), low) <= budget.gap:
+            break
+    report.finish()
+    return min(low, int(cursor[BEST]))
 
 
 def root_bound(instance: PlacementInstance) -> int:
@@ -565,8 +596,10 @@ def _tree(instance: PlacementInstance) -> Tree:
         return np.zeros(shape, dtype=np.int64)
 
     blank = blank_state(instance.table)
+    key = 1 + n + n * machines
+    seen = max(1, SEEN_BYTES // (8 * (key + 2)))
     return Tree(
-        cursor=table(7),
+        cursor=table(8),
         states=stacked(blank, depth),
         best=blank,
         bound=table(depth),
@@ -577,10 +610,12 @@ def _tree(instance: PlacementInstance) -> Tree:
         alike=table(depth, n + 1, machines),
         order=table(depth, n, machines),
         chosen=table(depth, n, machines),
+        seen=table(seen, key),
+        spent=table(seen, 2),
     )
 
 
-def _costs(instance: PlacementInstance) -> Costs:
+def _costs(instance: PlacementInstance, tariff: Tariff | None = None) -> Costs:
     jobs, setting = instance.jobs, instance.setting
     weight = instance.units_of_cost(0, 1)
     total = jobs.instances[:, None] * jobs.need
@@ -596,6 +631,7 @@ def _costs(instance: PlacementInstance) -> Costs:
         scarce=np.flatnonzero(total.sum(axis=0) > setting.capacity.sum(axis=0)),
         kind=kind,
         shift=not _relaxations(instance),
+        tariff=_free(instance) if tariff is None else tariff,
     )
 
 
@@ -712,3 +748,37 @@ def _exact(
     elif gap(instance, value, bound) <= budget.gap:
         why = WhyStopped.GAP_REACHED
     return Exact(schedule, bound, why, method)
+
+
+def _free(instance: PlacementInstance) -> Tariff:
+    """Return prices of nothing."""
+    times, prices = instance.jobs.submit[:1], np.zeros((0, len(instance.jobs)))
+    return tariff_of(instance, times, prices, np.zeros(0), losses=False)
+
+
+def tariff_of(
+    instance: PlacementInstance, times: np.ndarray, prices: np.ndarray, worth: np.ndarray, *, losses: bool
+) -> Tariff:
+    """Return prices of jobs, shape (K, n), and the worth of all machines, (K,), as the tree takes them."""
+    jobs, times = instance.jobs, np.array(times, dtype=np.int64)
+    length = np.diff(times).astype(np.float64)
+    least = [min(_durations(instance, i).values()) for i in range(len(jobs))]
+    none = np.zeros((1, len(jobs)))
+    price, paid = (
+        np.concatenate([prices, none]),
+        np.concatenate([none, prices * length[:, None]]).cumsum(axis=0),
+    )
+    left = np.append((worth * length)[::-1].cumsum()[::-1], 0.0)
+    starts = np.empty((len(jobs), 2 * len(times)), dtype=np.int64)
+    cheapest = np.full((len(jobs), 2 * len(times) + 1), np.inf)
+    for i, duration in enumerate(least):
+        starts[i] = np.sort(np.maximum(jobs.submit[i], np.concatenate([times, times - duration])))
+        both = np.stack([starts[i], starts[i] + duration])
+        at = np.searchsorted(times, both, side="right") - 1
+        before, after = paid[at, i] + price[at, i] * (both - times[at])
+        cheapest[i, :-1] = np.minimum.accumulate((both[1] + after - before)[::-1])[::-1]
+    # as Market._margin: at most so many roundings of each sum, of terms that come to no more than this
+    latest = float(times[-1]) + float(max(least, default=0)) + float(jobs.submit.max(initial=0))
+    scale = float(paid[-1].sum()) + len(jobs) * latest + float(left[0])
+    margin = 8.0 * (len(times) + len(jobs) + 8) * UNIT_ROUNDOFF * scale
+    return Tariff(times, price, paid, np.append(worth, 0.0), left, starts, cheapest, losses, margin)

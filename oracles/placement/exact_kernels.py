@@ -16,7 +16,7 @@ import numpy as np
 from ...models.compiled import njit
 from ...models.placement import kernels as sim
 
-LEVEL, PLACE, FRESH, NODES, BEST, CUT, STEPS = range(7)
+LEVEL, PLACE, FRESH, NODES, BEST, CUT, STEPS, SEARCH = range(8)
 """Places in :attr:`Tree.cursor`; see there."""
 
 OPEN, WAITS = range(2)
@@ -27,6 +27,25 @@ CHOSEN, SKIPPED, NONE = range(3)
 
 SLACK = 1e-9
 """The relative rounding error of a bound in floating point; about 1e3 roundings count."""
+
+
+class Tariff(NamedTuple):
+    """Prices that jobs pay while they run, and what the machines are worth; every array is read-only.
+
+    K intervals of equal prices, then nothing is paid; n jobs.
+    """
+
+    times: np.ndarray  # ticks between which prices are constant, ascending, shape (K + 1,)
+    price: np.ndarray  # what each job pays per tick, the last row 0, shape (K + 1, n)
+    paid: np.ndarray  # what each has paid by a time if it runs from the first on, shape (K + 1, n)
+    worth: np.ndarray  # what all machines are worth per tick, the last one 0, shape (K + 1,)
+    left: np.ndarray  # what they are worth from a time on, shape (K + 1,)
+    starts: (
+        np.ndarray
+    )  # the starts of each job between which its cost is linear, ascending, shape (n, 2 K + 2)
+    cheapest: np.ndarray  # of each job, the least end plus payment of these starts and later ones
+    losses: bool  # whether worth is less what jobs lose on several machines, and by contention
+    margin: float  # more than rounding adds to a bound, in ticks
 
 
 class Costs(NamedTuple):
@@ -40,6 +59,7 @@ class Costs(NamedTuple):
     scarce: np.ndarray  # the resources of which all jobs together want more than there is
     kind: np.ndarray  # the same number for jobs that differ in their submission only, shape (n,)
     shift: bool  # whether a job that could have started earlier on the same machines need not be tried
+    tariff: Tariff  # the prices of a bound
 
 
 class Tree(NamedTuple):
@@ -47,7 +67,8 @@ class Tree(NamedTuple):
 
     # LEVEL and PLACE, where the search stands, the level -1 in the end; FRESH, whether it comes from above;
     # NODES, how many epochs it has seen; BEST, what the best schedule costs; CUT, the least bound of what was
-    # left out; STEPS, how many steps it has made: choices, spreads that were skipped, epochs.
+    # left out; STEPS, how many steps it has made: choices, spreads that were skipped, epochs; SEARCH, how
+    # often it has begun at the root.
     cursor: np.ndarray
     # The simulation at each level, before the decision; every array has an axis of length D in front.
     states: sim.State
@@ -61,6 +82,10 @@ class Tree(NamedTuple):
     alike: np.ndarray  # for each machine the first one that is equal to it then, shape (D, n + 1, M)
     order: np.ndarray  # the machines in the order in which the spreads at a place fill them, shape (D, n, M)
     chosen: np.ndarray  # instances on each machine, shape (D, n, M)
+    # States that were seen: now, and by job the work left, -1 of those that wait, and its instances on each
+    # machine, shape (size, 1 + n + n M); what they cost so far, and in which search, shape (size, 2).
+    seen: np.ndarray
+    spent: np.ndarray
 
 
 @njit(cache=True)
@@ -85,14 +110,19 @@ def at_level(states, level):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True)
+def _work_left(state, job):  # type: ignore[no-untyped-def]
+    """Return the work that is left of a running job."""
+    return state.work[job] - state.speed[job] * (state.clock[sim.NOW] - state.settled[job])
+
+
+@njit(cache=True)
 def _running_ends(state, ends, jobs):  # type: ignore[no-untyped-def]
     """Write when the running jobs end at the earliest, at full speed from now on, ascending."""
     now = state.clock[sim.NOW]
     count = state.clock[sim.RUNNING]
     for p in range(count):
         job = state.running[p]
-        work = state.work[job] - state.speed[job] * (now - state.settled[job])
-        end = now - (-work // sim.SCALE)
+        end = now - (-_work_left(state, job) // sim.SCALE)
         q = p
         while q > 0 and ends[q - 1] > end:
             ends[q], jobs[q] = ends[q - 1], jobs[q - 1]
@@ -229,6 +259,49 @@ def least_cost(table, state, costs, limit):  # type: ignore[no-untyped-def]
             ticks = int(np.ceil(reached * (1.0 - SLACK) - 1e-6))
             best = max(best, cost + costs.second * (ticks - base))
     return best
+
+
+@njit(cache=True)
+def _paid(tariff, job, tick):  # type: ignore[no-untyped-def]
+    """Return what a job has paid by some tick if it runs from the first time on."""
+    k = np.searchsorted(tariff.times, tick, side="right") - 1
+    return tariff.paid[k, job] + tariff.price[k, job] * (tick - tariff.times[k])
+
+
+@njit(cache=True)
+def _end_and_payment(tariff, job, length, tick):  # type: ignore[no-untyped-def]
+    """Return the end of a job that starts at a tick and takes so long, plus what it pays."""
+    return tick + length + _paid(tariff, job, tick + length) - _paid(tariff, job, tick)
+
+
+@njit(cache=True)
+def priced_cost(table, state, costs):  # type: ignore[no-untyped-def]
+    """Return a lower bound of the cost of a simulation until its end, by prices.
+
+    From now on, what runs pays no more than the machines are worth: completion times plus payments, less that
+    worth, are no more than the completion times. A job that waits starts when that is cheapest for it. See
+    :mod:`.placement_bound`.
+    """
+    tariff, now, more = costs.tariff, state.clock[sim.NOW], 0.0
+    cost = costs.second * state.clock[sim.WAITED] + costs.gpu * state.clock[sim.USED]
+    for p in range(state.clock[sim.RUNNING]):
+        job = state.running[p]
+        rest = -(-_work_left(state, job) // sim.SCALE)
+        cost += costs.gpus[job] * rest
+        if tariff.losses:
+            rest = int(rest * (costs.least[job] / table.duration[job, state.spans[job]]))
+        more += _end_and_payment(tariff, job, rest, now) - now
+    for job in sim.waiting(state):
+        cost += costs.gpus[job] * costs.least[job]
+        k = np.searchsorted(tariff.starts[job], now)
+        more += min(tariff.cheapest[job, k], _end_and_payment(tariff, job, costs.least[job], now)) - now
+    for job in range(state.clock[sim.ARRIVED], table.submit.size):
+        cost += costs.gpus[job] * costs.least[job]
+        more += tariff.cheapest[job, 0] - table.submit[job]
+    k = np.searchsorted(tariff.times, now, side="right") - 1
+    worth = tariff.left[k] - tariff.worth[k] * (now - tariff.times[k])
+    ticks = int(np.ceil(more - worth - tariff.margin))
+    return cost + costs.second * max(0, ticks)
 
 
 @njit(cache=True)
@@ -395,6 +468,43 @@ def _rows(tree, level):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True)
+def _write_key(state, key):  # type: ignore[no-untyped-def]
+    """Write all that the future of a simulation depends on, and return a hash of it."""
+    n, machines, now = state.start.size, state.free.shape[0], state.clock[sim.NOW]
+    key[:] = 0
+    key[0] = now
+    for job in sim.waiting(state):
+        key[1 + job] = -1
+    for p in range(state.clock[sim.RUNNING]):
+        job = state.running[p]
+        key[1 + job] = _work_left(state, job)
+        for i in range(state.first[job], state.first[job] + state.spans[job]):
+            key[1 + n + job * machines + state.rows[i, 0]] = state.rows[i, 1]
+    mixed = np.uint64(0)
+    for value in key:
+        mixed = (mixed ^ np.uint64(value)) * np.uint64(0x9E3779B97F4A7C15)
+        mixed ^= mixed >> np.uint64(29)
+    return mixed
+
+
+@njit(cache=True)
+def _was_cheaper(tree, state, cost):  # type: ignore[no-untyped-def]
+    """Return whether this search has come to the same state at no more cost; keep it in mind otherwise.
+
+    All that may follow has been tried then, as time goes on from epoch to epoch. Of states with the same
+    place, the last one is kept.
+    """
+    key = np.empty(tree.seen.shape[1], dtype=np.int64)
+    place = np.int64(_write_key(state, key) % np.uint64(tree.seen.shape[0]))
+    spent = tree.spent[place]
+    if spent[1] == tree.cursor[SEARCH] and spent[0] <= cost and (tree.seen[place] == key).all():
+        return True
+    tree.seen[place] = key
+    spent[0], spent[1] = cost, tree.cursor[SEARCH]
+    return False
+
+
+@njit(cache=True)
 def _descend(table, tree, costs, contention, window, slack, same):  # type: ignore[no-untyped-def]
     """Carry out the decision of a level, and open the next one if it may hold better schedules."""
     level, cursor = tree.cursor[LEVEL], tree.cursor
@@ -413,9 +523,14 @@ def _descend(table, tree, costs, contention, window, slack, same):  # type: igno
             cursor[BEST] = cost
             sim.copy_state(state, tree.best)
         return False
-    bound = max(tree.bound[level], least_cost(table, state, costs, cursor[BEST] - slack))
+    bound = max(tree.bound[level], priced_cost(table, state, costs))
+    if bound < cursor[BEST] - slack:
+        bound = max(bound, least_cost(table, state, costs, cursor[BEST] - slack))
     if bound >= cursor[BEST] - slack:
         cursor[CUT] = min(cursor[CUT], bound)
+        return False
+    cost = costs.second * state.clock[sim.WAITED] + costs.gpu * state.clock[sim.USED]
+    if _was_cheaper(tree, state, cost):
         return False
     cursor[LEVEL] = level + 1
     tree.bound[level + 1] = bound
@@ -425,11 +540,13 @@ def _descend(table, tree, costs, contention, window, slack, same):  # type: igno
 
 @njit(cache=True)
 def open_root(table, tree, costs, contention, window, same):  # type: ignore[no-untyped-def]
-    """Go to the first epoch of a fresh tree whose incumbent is known."""
+    """Go to the first epoch of a tree whose incumbent is known, for one more search."""
     state = at_level(tree.states, 0)
-    sim.advance(table, state, contention, window)
-    tree.bound[0] = least_cost(table, state, costs, tree.cursor[BEST])
+    if tree.cursor[SEARCH] == 0:
+        sim.advance(table, state, contention, window)
+    tree.bound[0] = max(priced_cost(table, state, costs), least_cost(table, state, costs, tree.cursor[BEST]))
     tree.cursor[LEVEL] = 0
+    tree.cursor[SEARCH] += 1
     _open_level(table, tree, costs, window, same)
 
 

@@ -9,7 +9,7 @@ from ...models.draw import choose
 from ...models.placement.instance import MOST_SUM, PlacementInstance
 from ...models.placement.schedule import Schedule
 from ..base import Budget, Incumbent, Optimum, OracleEntry, PartProgress, ProgressCallback, WhyStopped
-from .bound import Bound, Certificate, check_certificate, lower_bound, sum_of_durations
+from .bound import Bound, Certificate, check_certificate, lower_bound, sum_of_durations, tariff
 from .certificate import of_offline
 from .exact import MILLION, Exact, by_branch_and_bound, by_cpsat, by_enumeration, by_program
 from .search import list_schedule, search
@@ -25,17 +25,17 @@ EXACT: dict[str, Callable[[PlacementInstance, Budget, PartProgress | None], Exac
 }
 METHODS = (AUTO, SEARCH, *EXACT)
 
-FEW_JOBS = 14
-FEW_CONTENDING = 10
-"""Up to so many jobs, without and with contention, "auto" also tries the branch and bound."""
+FEW_JOBS = 40
+"""Up to so many jobs, "auto" also tries the branch and bound."""
 
 EXACT_SECONDS = 60.0
 """The time "auto" gives the branch and bound if it has no time limit."""
 
 BOUND_SHARE = 0.3
+"""The part of the time left that the bound may take."""
+
 BRIEF_SHARE = 0.1
-"""The part of the time left that bound and search may each take before the branch and bound; the bound takes
-the larger part if there is none."""
+"""The part of the time left that the search may take before the branch and bound."""
 
 BRIEF_ROUNDS = 2000
 """Rounds of the search before the branch and bound."""
@@ -120,18 +120,17 @@ def offline(
 
 def _few(instance: PlacementInstance) -> bool:
     """Return whether the branch and bound is worth a try, and can count the costs."""
-    contends = instance.setting.slowdown.contention > 0.0
-    few = len(instance.jobs) <= (FEW_CONTENDING if contends else FEW_JOBS)
-    return few and instance.costliest <= MOST_SUM
+    return len(instance.jobs) <= FEW_JOBS and instance.costliest <= MOST_SUM
 
 
 def _by_prices_and_search(incumbent: _Incumbent, *, exact: bool) -> None:
     """Bound by prices and search; with ``exact``, branch and bound between a short search and a long one."""
     instance, budget = incumbent.instance, incumbent.budget
-    if not incumbent.over:
-        part = budget.part(BRIEF_SHARE if exact else BOUND_SHARE)
-        found = lower_bound(instance, part, incumbent.report(0.0, 0.2), schedule=incumbent.decision)
-        incumbent.limit(found.units, found.method, found.certificate)
+    if incumbent.over:
+        return
+    part = budget.part(BOUND_SHARE)
+    found = lower_bound(instance, part, incumbent.report(0.0, 0.2), schedule=incumbent.decision)
+    incumbent.limit(found.units, found.method, found.certificate)
     if exact and not incumbent.over:
         part = budget.part(BRIEF_SHARE)
         incumbent.offer(
@@ -139,7 +138,11 @@ def _by_prices_and_search(incumbent: _Incumbent, *, exact: bool) -> None:
         )
     if exact and not incumbent.over:
         most = EXACT_SECONDS if math.isinf(budget.left) else math.inf
-        _take(incumbent, by_branch_and_bound(instance, budget.part(0.8, most), incumbent.report(0.3, 0.8)))
+        part, report = budget.part(0.8, most), incumbent.report(0.3, 0.8)
+        prices = tariff(instance, found.certificate)
+        _take(
+            incumbent, by_branch_and_bound(instance, part, report, schedule=incumbent.decision, tariff=prices)
+        )
     if not incumbent.over:
         low = 0.8 if exact else 0.2
         incumbent.offer(*search(instance, budget.part(), incumbent.report(low, 1.0), bound=incumbent.bound))

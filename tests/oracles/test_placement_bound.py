@@ -18,6 +18,7 @@ from clairvoyant.models.placement.instance import PlacementInstance
 from clairvoyant.models.placement.jobs import TICKS
 from clairvoyant.oracles.base import Budget
 from clairvoyant.oracles.placement import bound as placement_bound
+from clairvoyant.oracles.placement import exact as placement_exact
 from clairvoyant.oracles.placement.bound import (
     MOST_LEVEL,
     MOST_WHOLE,
@@ -30,7 +31,8 @@ from clairvoyant.oracles.placement.bound import (
     rows_of,
     sum_of_durations,
 )
-from clairvoyant.oracles.placement.exact import _decisions, by_enumeration
+from clairvoyant.oracles.placement.exact import _decisions, by_branch_and_bound, by_enumeration
+from clairvoyant.oracles.placement.exact_kernels import priced_cost
 from clairvoyant.oracles.placement.search import list_schedule
 from clairvoyant.testing.placement import instances, schedules
 
@@ -391,6 +393,72 @@ def test_prices_of_jobs_prove_a_bound_of_any_schedule(data: Any) -> None:
     instance = data.draw(instances(min_jobs=1, max_jobs=5))
     bound = check_certificate(instance, of_jobs(instance, data))
     assert bound.value <= instance.cost(data.draw(schedules(instance)))
+
+
+def any_prices(instance: PlacementInstance, data: Any) -> Certificate:
+    return data.draw(st.sampled_from([random_prices, of_jobs]))(instance, data)
+
+
+@given(st.data())
+@hypothesis_settings(max_examples=60, deadline=None)
+def test_at_every_epoch_any_prices_prove_a_bound_of_the_end(data: Any) -> None:
+    instance = data.draw(instances(min_jobs=1, max_jobs=6))
+    costs = placement_exact._costs(instance, placement_bound.tariff(instance, any_prices(instance, data)))
+    schedule = data.draw(schedules(instance))
+    cost, simulator, epochs = instance.units(schedule), instance.simulator(), 0
+    while simulator.advance():
+        low = int(priced_cost(simulator.table, simulator.state, costs))
+        assert instance.units_of_cost(simulator.waited, simulator.used) <= low <= cost
+        begun = np.flatnonzero(schedule.start == simulator.now)
+        simulator.start(schedule.rows[np.isin(schedule.rows[:, 0], begun)])
+        epochs += 1
+    assert epochs > 0
+    assert priced_cost(simulator.table, simulator.state, costs) == cost
+
+
+@given(st.data())
+@hypothesis_settings(max_examples=40, deadline=None)
+def test_at_the_first_epoch_prices_prove_what_they_prove_of_the_whole(data: Any) -> None:
+    instance = data.draw(instances(min_jobs=1, max_jobs=6))
+    certificate = any_prices(instance, data)
+    first = int(instance.jobs.submit[0])
+    if certificate.times[0] < first:  # before the first epoch nothing runs, but capacity was worth something
+        times = np.concatenate([[first], certificate.times[certificate.times > first]])
+        prices = certificate.prices[len(certificate.times) - len(times) :]
+        certificate = replace(certificate, times=times, prices=prices)
+    costs = placement_exact._costs(instance, placement_bound.tariff(instance, certificate))
+    simulator = instance.simulator()
+    simulator.advance()
+    low = int(priced_cost(simulator.table, simulator.state, costs))
+    trivial, units = sum_of_durations(instance).units, check_certificate(instance, certificate).units
+    assert max(low, trivial) >= units - 2 * placement_exact.WEIGHT_UNIT - 1e-9 * units
+
+
+@given(st.data())
+@hypothesis_settings(max_examples=40, deadline=None)
+def test_branch_and_bound_by_any_prices_finds_what_the_enumeration_finds(data: Any) -> None:
+    instance = data.draw(instances(min_jobs=1, max_jobs=3))
+    tariff = placement_bound.tariff(instance, any_prices(instance, data))
+    found = by_branch_and_bound(instance, Budget(0.0, None), tariff=tariff)
+    assert found.units == by_enumeration(instance, Budget(0.0, None)).units
+    assert found.schedule is not None
+    assert instance.units(found.schedule) == found.units
+
+
+@given(instances(min_jobs=2, max_jobs=5), st.floats(0.1, 0.9))
+@hypothesis_settings(max_examples=25, deadline=None)
+def test_a_search_for_cheap_schedules_alone_proves_a_bound(instance: PlacementInstance, share: float) -> None:
+    best = by_branch_and_bound(instance, Budget(0.0, None)).units
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(placement_exact, "SHARES", (share,))
+        found = by_branch_and_bound(instance, Budget(0.0, None))
+    assert found.schedule is not None
+    assert best is not None
+    assert found.units is not None
+    root = placement_exact.root_bound(instance)
+    start = instance.units(list_schedule(instance))
+    assert min(best, root + int(share * (start - root))) <= found.units <= best
+    assert best <= instance.units(found.schedule)
 
 
 def test_prices_of_two_jobs_by_hand() -> None:
