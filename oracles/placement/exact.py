@@ -498,6 +498,7 @@ def by_branch_and_bound(
     *,
     schedule: Schedule | None = None,
     tariff: Tariff | None = None,
+    most_nodes: float = math.inf,
 ) -> Exact:
     r"""Search all decisions at the decision epochs, with contention, depth first.
 
@@ -520,6 +521,8 @@ def by_branch_and_bound(
         The incumbent; by default the best of some list schedules.
     tariff
         Prices of jobs, by default none.
+    most_nodes
+        The search ends after about so many epochs.
     """
     refuse_too_large(instance)
     first = list_schedule(instance, budget) if schedule is None else schedule
@@ -530,7 +533,7 @@ def by_branch_and_bound(
         return _exact(instance, first, 0, budget, method)
     tree = _tree(instance)
     tree.cursor[BEST] = instance.units(first)
-    low = _search(instance, tree, _costs(instance, tariff), budget, Report(progress))
+    low = _search(instance, tree, _costs(instance, tariff), budget, Report(progress), most_nodes)
     best = first
     if int(tree.cursor[BEST]) < instance.units(first):
         simulator = instance.simulator()
@@ -539,7 +542,9 @@ def by_branch_and_bound(
     return _exact(instance, best, low, budget, f"{method}, {int(tree.cursor[NODES])} nodes")
 
 
-def _search(instance: PlacementInstance, tree: Tree, costs: Costs, budget: Budget, report: Report) -> int:
+def _search(
+    instance: PlacementInstance, tree: Tree, costs: Costs, budget: Budget, report: Report, most_nodes: float
+) -> int:
     """Search the tree, several times; return a lower bound."""
     setting, cursor = instance.setting, tree.cursor
     same = first_equal(setting.capacity)
@@ -557,7 +562,7 @@ def _search(instance: PlacementInstance, tree: Tree, costs: Costs, budget: Budge
             best = int(cursor[BEST])
             low = max(low, min(best, int(cursor[CUT]))) if done else low
             shown = report.gap(f"{int(cursor[NODES])} nodes", best / MILLION, low / MILLION)
-            over = budget.over or not shown
+            over = budget.over or not shown or int(cursor[NODES]) >= most_nodes
         if over or gap(instance, int(cursor[BEST]), low) <= budget.gap:
             break
     report.finish()

@@ -28,8 +28,8 @@ METHODS = (AUTO, SEARCH, *EXACT)
 FEW_JOBS = 40
 """Up to so many jobs, "auto" also tries the branch and bound."""
 
-EXACT_SECONDS = 60.0
-"""The time "auto" gives the branch and bound if it has no time limit."""
+EXACT_NODES = 200_000
+"""The epochs that "auto" gives the branch and bound if it has no time limit."""
 
 BOUND_SHARE = 0.3
 """The part of the time left that the bound may take."""
@@ -90,7 +90,7 @@ def offline(
     time_limit
         Seconds. Without one, an exact method runs until the gap is reached; "search" and "auto" end by
         themselves after a number of rounds that depends on the size alone, the branch and bound of "auto"
-        after :data:`EXACT_SECONDS`. What a clock cuts off may differ between runs; with more time the search
+        after :data:`EXACT_NODES`. What a clock cuts off may differ between runs; with more time the search
         begins with all that it does with less. The first list schedule
         is made in any case.
     progress
@@ -137,11 +137,12 @@ def _by_prices_and_search(incumbent: _Incumbent, *, exact: bool) -> None:
             *search(instance, part, incumbent.report(0.2, 0.3), rounds=BRIEF_ROUNDS, bound=incumbent.bound)
         )
     if exact and not incumbent.over:
-        most = EXACT_SECONDS if math.isinf(budget.left) else math.inf
-        part, report = budget.part(0.8, most), incumbent.report(0.3, 0.8)
+        part, report, start = budget.part(0.8), incumbent.report(0.3, 0.8), incumbent.decision
+        most = EXACT_NODES if math.isinf(budget.left) else math.inf
         prices = tariff(instance, found.certificate)
         _take(
-            incumbent, by_branch_and_bound(instance, part, report, schedule=incumbent.decision, tariff=prices)
+            incumbent,
+            by_branch_and_bound(instance, part, report, schedule=start, tariff=prices, most_nodes=most),
         )
     if not incumbent.over:
         low = 0.8 if exact else 0.2

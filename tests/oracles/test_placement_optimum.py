@@ -30,7 +30,6 @@ TINY: dict[str, Any] = {"max_jobs": 3, "max_gpus": 2, "max_instances": 2, "max_m
 @pytest.fixture(autouse=True)
 def brief(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(placement, "BRIEF_ROUNDS", 50)
-    monkeypatch.setattr(placement, "EXACT_SECONDS", 600.0)  # the first call also compiles
     monkeypatch.setattr("clairvoyant.oracles.placement.search.MOST_ROUNDS", 200)
     monkeypatch.setattr("clairvoyant.oracles.placement.bound.MOST_INTERVALS", 300)
     monkeypatch.setattr("clairvoyant.oracles.placement.bound.ROUNDS", 60)
