@@ -60,8 +60,8 @@ def room(free, need, most):  # type: ignore[no-untyped-def]
     """Return how many instances fit into what is free on one machine, at most ``most``."""
     fits = most
     for r in range(need.size):
-        if need[r] > 0:
-            fits = min(fits, free[r] // need[r])
+        if need[r] * fits > free[r]:  # divisions are slow
+            fits = free[r] // need[r]
     return fits
 
 
@@ -209,6 +209,31 @@ def start_rows(table, state, contention, rows):  # type: ignore[no-untyped-def]
         state.work[job] = table.duration[job, state.spans[job]] * SCALE
         _remove(state, job)
         state.running[clock[RUNNING]] = job
+        clock[RUNNING] += 1
+        _take(table, state, job, 1, touched)
+    _refresh(table, state, contention, touched)
+
+
+@njit(cache=True)
+def resume(table, state, contention, jobs, work, spans, rows):  # type: ignore[no-untyped-def]
+    """Let jobs run from now on with so much work left, after all that ran before has been taken away.
+
+    ``work`` has one of each of ``jobs``; ``spans`` and ``rows``, (machine, count), those of all jobs, shapes
+    (n,) and (n, most, 2). Their starts are left as they are.
+    """
+    clock = state.clock
+    state.free[:] = table.capacity
+    state.load[:] = 0
+    clock[RUNNING] = clock[ROWS] = clock[IN_USE] = 0
+    touched = np.ones(state.free.shape[0], dtype=np.bool_)
+    for p in range(jobs.size):
+        job = jobs[p]
+        state.first[job], state.spans[job] = clock[ROWS], spans[job]
+        for i in range(spans[job]):
+            state.rows[clock[ROWS], 0], state.rows[clock[ROWS], 1] = rows[job, i, 0], rows[job, i, 1]
+            clock[ROWS] += 1
+        state.work[job], state.settled[job], state.speed[job] = work[p], clock[NOW], 0
+        state.running[p] = job
         clock[RUNNING] += 1
         _take(table, state, job, 1, touched)
     _refresh(table, state, contention, touched)

@@ -12,7 +12,6 @@ from ...models.placement import kernels as sim
 from ...models.placement.instance import WEIGHT_UNIT, PlacementInstance, taken_schedule
 from ...models.placement.jobs import TICKS
 from ...models.placement.schedule import Schedule
-from ...models.placement.simulator import stacked
 from ..annealing import cooling
 from ..base import Budget, PartProgress, relative_gap
 from . import search_kernels as kernels
@@ -45,23 +44,20 @@ MOST_PLANNED = 50
 """Jobs that are planned between two looks at the clock: so many, and no more than PLAN_BATCH_WORK by the
 number of all jobs and machines."""
 
-WARM, COLD = 1e-3, 1e-6
-"""Relative loss that is accepted with probability 1/e, at the start and at the end."""
+WARM, COLD = 0.05, 5e-5
+"""Loss that is accepted with probability 1/e, at the start and at the end: as part of a job's mean cost."""
 
-SEARCH_WORK = 6e6
 MOST_ROUNDS = 20_000
-"""Rounds of the local search without a time limit: so many, and no more than SEARCH_WORK jobs simulated."""
+"""Rounds of the local search without a time limit."""
 
 COOLINGS = 15
 """It first cools down in such a part of these rounds: 1 + 2 + 4 + 8 of them make the whole."""
 
-BATCH_WORK = 160_000
-MOST_BATCH = 200
-"""Rounds of the local search between two looks at the clock: so many, and no more than BATCH_WORK jobs
-simulated, times machines."""
+BATCH_WORK, MOST_BATCH = 160_000, 200
+"""Work, in epochs times machines, and rounds of the local search between two looks at the clock."""
 
-KEPT = 16
-"""States that the local search keeps on the way, at equal numbers of jobs, for rounds that begin there."""
+MOST_KEPT = 10**6
+"""Jobs that run at the epochs which the local search keeps, about so many in all."""
 
 ANNEALED = ", improved by annealing"
 UNTIL_TIME = 10**9
@@ -76,12 +72,8 @@ def gap(instance: PlacementInstance, value: int, bound: int) -> float:
     return relative_gap(instance.unavoidable - value, instance.unavoidable - bound)
 
 
-Genome = tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]
-"""Keys, releases, styles and spans of all jobs, see :func:`.search_kernels.run_plan`."""
-
-
 class _Best:
-    """The best simulation so far, and what made it: a genome, and the rows of a plan."""
+    """The best simulation so far, and what made it."""
 
     def __init__(self, instance: PlacementInstance) -> None:
         self.instance, self.table = instance, instance.table
@@ -93,19 +85,7 @@ class _Best:
             float(instance.units_of_cost(0, 1)),
         )
         sim.advance(self.table, self.first, *self.setting[:2])
-        n, most = len(instance.jobs), self.table.duration.shape[1] - 1
-        self.rows = np.zeros((n, most, 2), dtype=np.int64)
-        self.nothing = stacked(self.first, 0), np.zeros(0, dtype=np.int64)
-        self.genome = self._genome(np.zeros(n), instance.jobs.submit, sim.CONSOLIDATE)
-
-    def _genome(
-        self, keys: np.ndarray, release: np.ndarray, rule: int, spans: np.ndarray | None = None
-    ) -> Genome:
-        """Return keys as places in their order, releases, one style for all jobs, and spans, none if None."""
-        ranks = np.empty(len(keys))
-        ranks[np.argsort(keys, kind="stable")] = np.arange(len(keys), dtype=np.float64)
-        style = np.tile(np.array([rule, len(self.instance.setting.capacity)]), (len(keys), 1))
-        return ranks, release.copy(), style, np.zeros_like(release) if spans is None else spans.copy()
+        self.nothing = new_trail(instance, 0)
 
     def by_list(self, keys: np.ndarray, rule: int, strict: bool, maker: str) -> None:
         """Run the list schedule of some keys."""
@@ -113,59 +93,100 @@ class _Best:
         sim.copy_state(self.blank, self.other)
         sim.run_by_keys(self.table, self.other, contention, window, keys, rule, strict)
         clock = self.other.clock
-        cost = float(self.instance.units_of_cost(int(clock[sim.WAITED]), int(clock[sim.USED])))
-        self._take(cost, maker, self._genome(keys, self.instance.jobs.submit, rule), self.rows)
+        self.take(float(self.instance.units_of_cost(int(clock[sim.WAITED]), int(clock[sim.USED]))), maker)
 
     def by_plan(
         self, start: np.ndarray, places: tuple[np.ndarray, np.ndarray], obeyed: bool, maker: str
     ) -> None:
         """Run a plan; unless it is ``obeyed``, jobs may start before it says so, on any machines."""
         rows, spans = places
-        if obeyed:
-            genome = self._genome(start, start, sim.CONSOLIDATE, spans)
-        else:
-            genome = self._genome(start, self.instance.jobs.submit, sim.CONSOLIDATE)
-        self._take(self.run(genome, rows, self.cost), maker, genome, rows)
+        genome = _genome(start, start, spans, rows)
+        if not obeyed:
+            genome = _genome(start, self.table.submit, np.zeros_like(spans), rows)
+        self.take(self.run(genome, self.cost), maker)
 
-    def run(
-        self,
-        genome: Genome,
-        rows: np.ndarray,
-        limit: float,
-        kept: tuple[sim.State, np.ndarray] | None = None,
-    ) -> float:
+    def run(self, genome: kernels.Genome, limit: float, trail: kernels.Trail | None = None) -> float:
         """Simulate, and return the cost in millionths of a second, infinite if it is above the limit.
 
-        ``kept`` takes states on the way, at given places.
+        A ``trail`` that is new becomes that of this simulation.
         """
         sim.copy_state(self.first, self.other)
-        given = self.table, self.other, self.setting, genome, rows, limit
-        return float(kernels.run_plan(*given, *(kept or self.nothing), 0))
+        given = self.table, self.other, self.setting, genome
+        nobody = np.zeros(0, dtype=np.int64)
+        waited, used, _ = kernels.run_plan(*given, trail or self.nothing, nobody, limit, 0.0)
+        if waited < 0:
+            return math.inf
+        if trail is not None:
+            kernels.take(self.other, trail, waited, used, 0, 0)
+        return 1000.0 * waited + self.setting[2] * used
 
-    def _take(self, cost: float, maker: str, genome: Genome, rows: np.ndarray) -> None:
+    def take(self, cost: float, maker: str) -> None:
+        """Take the other state, if it costs less than the best."""
         if cost < self.cost:
-            self.cost, self.maker, self.genome, self.rows = cost, maker, genome, rows.copy()
+            self.cost, self.maker = cost, maker
             sim.copy_state(self.other, self.best)
 
-    def by_rollout(self, cost: float) -> None:
-        """Take the other state, if it costs less than the best; the genome stays what it was."""
-        if cost < self.cost:
-            self.cost, self.maker = cost, "reservations"
-            sim.copy_state(self.other, self.best)
+    def genome(self) -> kernels.Genome:
+        """Return a genome with which the best simulation runs again, whatever made it.
 
-    def again(self) -> tuple[Genome, np.ndarray]:
-        """Return a genome and rows with which the best simulation runs again, whatever made it."""
-        start, spans, taken = self.best.start, self.best.spans, self.schedule().rows
-        rows = np.zeros_like(self.rows)
-        place = np.arange(len(taken)) - np.repeat(np.cumsum(spans) - spans, spans)
+        Every job is released after the last event before its start.
+        """
+        state, submit, taken = self.best, self.table.submit, self.schedule().rows
+        rows = np.zeros((len(submit), self.table.duration.shape[1] - 1, 2), dtype=np.int64)
+        place = np.arange(len(taken)) - np.repeat(np.cumsum(state.spans) - state.spans, state.spans)
         rows[taken[:, 0], place] = taken[:, 1:]
-        return self._genome(start, start, sim.CONSOLIDATE, spans), rows
+        events = np.unique(np.concatenate([[-1], submit, state.finish]))
+        before = events[np.searchsorted(events, state.start, side="left") - 1]
+        return _genome(state.start, np.maximum(submit, before + 1), state.spans.copy(), rows)
 
     def schedule(self) -> Schedule:
         """Return the schedule of the best simulation."""
         simulator = self.instance.simulator()
         sim.copy_state(self.best, simulator.state)
         return taken_schedule(simulator)
+
+
+def _genome(keys: np.ndarray, release: np.ndarray, spans: np.ndarray, rows: np.ndarray) -> kernels.Genome:
+    """Return keys as places in their order, and the rest as given; other machines as few as there can be."""
+    ranks = np.empty(len(keys))
+    ranks[np.argsort(keys, kind="stable")] = np.arange(len(keys), dtype=np.float64)
+    return kernels.Genome(
+        ranks, release.copy(), np.full_like(spans, sim.CONSOLIDATE), np.zeros_like(spans), spans, rows
+    )
+
+
+def new_trail(instance: PlacementInstance, most: int = MOST_KEPT) -> kernels.Trail:
+    """Return a trail that has nothing yet, and room for about so many jobs that run at its epochs."""
+    table, n = instance.table, len(instance.jobs)
+    least, total = table.need.min(axis=0, initial=2**62), table.capacity.sum(axis=0)
+    width = int((total[least > 0] // least[least > 0]).min(initial=n))  # no more jobs can run at once
+    epochs = 2 * n + 1 if most > 0 else 0
+    every = 1 + epochs * width // most if most > 0 else 0
+    slots = 2 * epochs // max(1, every) + 2  # one is spare whatever is kept
+
+    def zeros(*shape: int) -> np.ndarray:
+        return np.zeros(shape, dtype=np.int64)
+
+    size, most_rows = zeros(10), table.duration.shape[1] - 1
+    size[kernels.SPARE], size[kernels.EVERY], size[kernels.IDLE] = slots, every, kernels.NEVER
+    return kernels.Trail(
+        course=kernels.Course(*zeros(4, epochs)),
+        fresh=kernels.Course(*zeros(4, epochs)),
+        size=size,
+        spare=np.arange(slots),
+        oldest=zeros(slots),
+        pending=zeros(slots),
+        running=zeros(slots),
+        jobs=zeros(slots, width),
+        work=zeros(slots, width),
+        start=zeros(n),
+        finish=zeros(n),
+        spans=zeros(n),
+        rows=zeros(n, most_rows, 2),
+        by_start=np.arange(n),
+        moved=zeros(n),
+        mark=zeros(n),
+    )
 
 
 def size_keys(instance: PlacementInstance, exponent: float) -> np.ndarray:
@@ -199,9 +220,11 @@ def search(
     plans: in the order of such keys each job is planned as early as it fits beside those planned before it,
     whether they come earlier or later; so a long job does not start where it would delay many short ones.
     Plans are played, and those that contention upsets are also played as mere orders. Last, simulated
-    annealing on the keys, on the ticks from which on jobs are tried, and on where they go; each round
-    simulates all from shortly before its first change on. It cools by rounds (:func:`.annealing.cooling`),
-    and the best of all rounds counts: with more rounds or time, what is returned is never worse.
+    annealing on the keys, on the ticks from which on jobs are tried, and on where they go. A round changes a
+    job, two, or a row of jobs that start one after the other; it is simulated from its first change on until
+    all is again as it was without, so that it costs as much as it changes. It cools by rounds
+    (:func:`.annealing.cooling`), and the best of all rounds counts: with more rounds or time, what is
+    returned is never worse.
 
     The first list schedule is made in any case. With a time limit, how many rounds there are depends on the
     machine's speed; by default there are as many as the size allows (:data:`SEARCH_WORK`), or until the time
@@ -273,7 +296,7 @@ class _Search:
                 )
                 if cost < least:
                     least, chosen = cost, drawn
-                    best.by_rollout(cost)
+                    best.take(cost, "reservations")
             self.report(0.1 + 0.1 * part / parts)
             if part + 1 < parts:
                 self._go_on(now, chosen, int(submit[len(submit) * (part + 1) // parts]), math.inf)
@@ -318,7 +341,7 @@ class _Search:
         free, size = np.empty((pieces, *capacity.shape), dtype=np.int64), np.ones(1, dtype=np.int64)
         free[0] = capacity
         start, spans = np.zeros(n, dtype=np.int64), np.zeros(n, dtype=np.int64)
-        rows = np.zeros_like(self.best.rows)
+        rows = np.zeros((n, instance.table.duration.shape[1] - 1, 2), dtype=np.int64)
         order = np.argsort(keys, kind="stable")
         step = max(1, min(MOST_PLANNED, PLAN_BATCH_WORK // (n * len(capacity))))
         for first in range(0, n, step):
@@ -329,54 +352,42 @@ class _Search:
         return start, (rows, spans)
 
     def anneal(self, rng: np.random.Generator, rounds: int | None) -> None:
-        """Improve the best by small changes, in turn from each start."""
-        n, machines = len(self.instance.jobs), len(self.instance.setting.capacity)
-        usual = max(1, min(MOST_ROUNDS, int(SEARCH_WORK // n)))
+        """Improve the best by small changes."""
         if rounds is None:
-            rounds = usual if math.isinf(self.budget.time_limit) else UNTIL_TIME
-        batch, done = max(1, min(MOST_BATCH, BATCH_WORK // (n * machines))), 0
-        for chain in itertools.cycle(self._chains(max(1, usual // COOLINGS))):
-            if done >= rounds or self.over:
-                return
-            count = min(batch, rounds - done)
-            chain.go(self.best, rng.random((count, 7)))
-            done += count
+            rounds = MOST_ROUNDS if math.isinf(self.budget.time_limit) else UNTIL_TIME
+        chain, done = _Chain(self.best, rng), 0
+        while done < rounds and not self.over:
+            done += chain.go(min(MOST_BATCH, rounds - done))
             self.report(0.2 + 0.8 * max(done / rounds, self.budget.seconds / self.budget.time_limit))
-
-    def _chains(self, first: int) -> list[_Chain]:
-        """Return the best as it was made, before rollouts, and as it ran if that is another one.
-
-        So it is after rollouts, or if it was made strictly.
-        """
-        best = self.best
-        chains = [_Chain(best, best.genome, best.rows, first)]
-        if chains[0].cost > best.cost:
-            chains.append(_Chain(best, *best.again(), first))
-        return chains
 
 
 class _Chain:
-    """Simulated annealing from one start: where it stands, and how warm it is."""
+    """Simulated annealing: where it stands, and how warm it is."""
 
-    def __init__(self, best: _Best, genome: Genome, rows: np.ndarray, first: int) -> None:
-        keys, release, style, spans = genome
-        self.incumbent = keys.copy(), release.copy(), style.copy(), spans.copy()
-        self.tried = keys.copy(), release.copy(), style.copy(), spans.copy()
-        self.rows, self.heats = rows, cooling(first, WARM, COLD)
-        self.kept, self.which = stacked(best.first, 2 * KEPT), np.arange(KEPT)
-        self.cost = best.run(genome, rows, math.inf, (self.kept, self.which))
+    def __init__(self, best: _Best, rng: np.random.Generator) -> None:
+        self.best, self.rng = best, rng
+        self.genomes = tuple(best.genome() for _ in range(3))
+        n = len(best.instance.jobs)
+        self.heats = cooling(max(1, MOST_ROUNDS // COOLINGS), WARM / n, COLD / n)
+        self.draws, self.heat = np.zeros((0, 7)), np.zeros(0)
+        self.trail = new_trail(best.instance)
         self.state = best.instance.simulator().state
-        sim.copy_state(best.other, self.state)
+        self.costs = np.full(2, best.run(self.genomes[0], math.inf, self.trail))
 
-    def go(self, best: _Best, draws: np.ndarray) -> None:
-        """Do a round for each row of draws."""
-        heats = np.fromiter(itertools.islice(self.heats, len(draws)), dtype=np.float64)
-        costs = np.array([self.cost, best.cost])
-        states = (self.state, best.other, best.best)
-        kernels.search_rounds(
-            best.table, states, self.kept, self.which, best.setting, self.incumbent, self.tried, self.rows,
-            costs, draws, heats, float(best.instance.unavoidable),
+    def go(self, rounds: int) -> int:
+        """Do up to so many rounds, and return how many."""
+        more, best = rounds - len(self.heat), self.best
+        if more > 0:
+            self.draws = np.concatenate([self.draws, self.rng.random((more, 7))])
+            heat = np.fromiter(itertools.islice(self.heats, more), dtype=np.float64)
+            self.heat = np.concatenate([self.heat, heat])
+        done = kernels.search_rounds(
+            best.table, self.state, self.trail, best.setting, self.genomes, self.costs,
+            self.draws[:rounds], self.heat[:rounds], float(best.instance.unavoidable),
+            BATCH_WORK // len(best.table.capacity),
         )  # fmt: skip
-        self.cost = float(costs[0])
-        if costs[1] < best.cost:
-            best.cost, best.maker = float(costs[1]), f"{best.maker.removesuffix(ANNEALED)}{ANNEALED}"
+        self.draws, self.heat = self.draws[done:], self.heat[done:]
+        if self.costs[1] < best.cost:
+            maker = f"{best.maker.removesuffix(ANNEALED)}{ANNEALED}"
+            best.take(best.run(self.genomes[2], math.inf), maker)
+        return int(done)

@@ -5,11 +5,13 @@ All of them are in this one file, because compiled code is cached by file.
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
 from ...models.compiled import njit
 from ...models.placement import kernels as sim
-from .exact_kernels import at_level, first_spread, next_spread, refine
+from .exact_kernels import first_spread, next_spread, refine
 
 NEVER = 2**62
 """A tick after all others."""
@@ -17,6 +19,60 @@ NEVER = 2**62
 QUIET = 3
 """One more rule by which jobs are placed: as CONSOLIDATE, but ties go to where jobs contend the least; or, as
 rule QUIET + 1 + k, to machine k first."""
+
+
+class Genome(NamedTuple):
+    """How jobs are started, one entry or row for each of them; see :func:`run_plan`."""
+
+    keys: np.ndarray
+    release: np.ndarray
+    rule: np.ndarray
+    reserves: np.ndarray  # 0 or 1
+    spans: np.ndarray
+    rows: np.ndarray  # machine and number of instances, shape (n, most, 2)
+
+
+class Course(NamedTuple):
+    """Epochs of a simulation in their order, shape (E,) each."""
+
+    tick: np.ndarray
+    waited: np.ndarray  # WAITED of the clock
+    used: np.ndarray  # USED
+    slot: np.ndarray  # where the rest of it is
+
+
+class Trail(NamedTuple):
+    """A simulation as it went: others can begin on its way, and end where they come back to it."""
+
+    course: Course
+    fresh: Course  # that of another simulation
+    # Ten numbers: KEPT and FRESH, how many epochs these have; SPARE, slots without an epoch; MOVED, jobs that
+    # run or start in the other one; MARK, the last mark; END_WAITED and END_USED, WAITED and USED at the end;
+    # IDLE and FRESH_IDLE, the tick from which on jobs may be tried before they are released; EVERY: every so
+    # manieth epoch is kept, none if 0.
+    size: np.ndarray
+    spare: np.ndarray  # slots without an epoch, shape (S,)
+    # oldest, pending, running: the first job that waits, and how many wait and run; shape (S,).
+    oldest: np.ndarray
+    pending: np.ndarray
+    running: np.ndarray
+    jobs: np.ndarray  # the running jobs, shape (S, W)
+    work: np.ndarray  # the work that each of them has left, shape (S, W)
+    # start, finish, spans: as in a state, of all jobs, shape (n,); rows: of each job together, (n, most, 2).
+    start: np.ndarray
+    finish: np.ndarray
+    spans: np.ndarray
+    rows: np.ndarray
+    by_start: np.ndarray  # jobs by ascending start, shape (n,)
+    moved: np.ndarray  # the jobs that run or start in the other simulation, shape (n,)
+    mark: np.ndarray  # a number of each job, shape (n,)
+
+
+KEPT, FRESH, SPARE, MOVED, MARK, END_WAITED, END_USED, IDLE, FRESH_IDLE, EVERY = range(10)
+"""Places in :attr:`Trail.size`."""
+
+MARGIN = 2e-4
+"""A round of the local search is given up if at some time it has cost more by this part of the best cost."""
 
 
 @njit(cache=True)
@@ -337,81 +393,6 @@ def _planned_fits(free, need, rows, spans):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True)
-def _able(table, state, window, keys, release, total):  # type: ignore[no-untyped-def]
-    """Return the released jobs of the window for which all that is free is enough, by ascending key."""
-    waiting, count = sim.waiting(state)[:window], 0
-    jobs = np.empty(waiting.size, dtype=np.int64)
-    for job in waiting:
-        if release[job] > state.clock[sim.NOW] or not sim.enough(
-            total, table.need[job], table.instances[job]
-        ):
-            continue
-        q = count
-        while q > 0 and keys[jobs[q - 1]] > keys[job]:
-            jobs[q] = jobs[q - 1]
-            q -= 1
-        jobs[q] = job
-        count += 1
-    return jobs[:count]
-
-
-@njit(cache=True)
-def run_plan(table, state, setting, genome, rows, limit, kept, slots, level):  # type: ignore[no-untyped-def]
-    """Simulate from an epoch on to the end: the released jobs of the window are tried by ascending key.
-
-    ``setting`` is contention, window, and what a GPU-tick costs in thousandths of a tick. The ``genome`` is
-    ``keys`` and ``release``: who comes first, and from which tick on each job is tried (if nothing runs and
-    nobody else comes, all are tried); ``style``: by which rule each job is placed, and on how many machines
-    at most (unless nothing runs and nobody else comes), shape (n, 2); and ``spans``: on how many machines,
-    those of ``rows`` with so many instances each, it goes if it fits there; those of 0 ``spans``, and those
-    that do not fit, go by their style.
-
-    Returned is the cost in thousandths of a tick; infinite if it is above the limit, where the simulation is
-    given up. ``kept`` are states for later runs: the first epoch at which q of Q equal parts of all jobs have
-    started, or after which jobs may be tried before they are released, is copied to the one whose place is
-    ``slots[q]``, from q = ``level`` on, shape (Q,); if there is none, its tick is NEVER.
-    """
-    contention, window, weight = setting
-    keys, release, style, spans = genome
-    clock = state.clock
-    n, machines = table.submit.size, state.free.shape[0]
-    begun = np.empty((max(1, min(window, n)) * machines, 3), dtype=np.int64)
-    one = np.empty((machines, 2), dtype=np.int64)
-    for q in range(level, slots.size):
-        kept.clock[slots[q], sim.NOW] = NEVER
-    while True:
-        at, alone = 0, clock[sim.RUNNING] == 0 and clock[sim.ARRIVED] == n
-        started = clock[sim.ARRIVED] - clock[sim.PENDING]
-        while level < slots.size and (alone or started * slots.size >= level * n):
-            sim.copy_state(state, at_level(kept, slots[level]))
-            level += 1
-        left = _left(state)
-        for attempt in range(2):
-            if attempt == 1 and (at > 0 or not alone):
-                break
-            since = release if attempt == 0 else table.submit
-            for job in _able(table, state, window, keys, since, left[2]):
-                need, instances = table.need[job], table.instances[job]
-                if _planned_fits(left[0], need, rows[job], spans[job]):
-                    chosen, count = rows[job], spans[job]
-                elif sim.enough(left[2], need, instances):
-                    chosen, rule = one, style[job, 0]
-                    count = _place(left[0], left[1], table.capacity, need, instances, rule, one)
-                    if attempt == 0 and count > style[job, 1]:
-                        continue
-                else:
-                    continue
-                at = _begin(table, job, chosen, count, left, begun, at)
-        sim.start_rows(table, state, contention, begun[:at])
-        more = sim.advance(table, state, contention, window)
-        cost = 1000.0 * clock[sim.WAITED] + weight * clock[sim.USED]
-        if cost > limit:
-            return np.inf
-        if not more:
-            return cost
-
-
-@njit(cache=True)
 def _room_at(table, state, free, job):  # type: ignore[no-untyped-def]
     """Return when a job will fit, as far as the running jobs tell; NEVER if what starts now is in its way."""
     left = free.copy()
@@ -424,6 +405,62 @@ def _room_at(table, state, free, job):  # type: ignore[no-untyped-def]
         if sim.fits(left, table.need[job], table.instances[job]):
             return state.finish[other]
     return NEVER
+
+
+@njit(cache=True)
+def _able(table, state, window, genome, eager, total):  # type: ignore[no-untyped-def]
+    """Return the jobs of the window that are tried, by ascending key.
+
+    These are released, or ``eager``; and all that is free is enough for them, or they reserve.
+    """
+    waiting, count = sim.waiting(state)[:window], 0
+    jobs, keys = np.empty(waiting.size, dtype=np.int64), genome.keys
+    for job in waiting:
+        if not eager and genome.release[job] > state.clock[sim.NOW]:
+            continue
+        if genome.reserves[job] == 0 and not sim.enough(total, table.need[job], table.instances[job]):
+            continue
+        q = count
+        while q > 0 and keys[jobs[q - 1]] > keys[job]:
+            jobs[q] = jobs[q - 1]
+            q -= 1
+        jobs[q] = job
+        count += 1
+    return jobs[:count]
+
+
+@njit(cache=True)
+def _shortest(table, job):  # type: ignore[no-untyped-def]
+    """Return the ticks that a job takes alone, on as few machines as can hold it."""
+    for d in table.duration[job]:
+        if d > 0:
+            return d
+    return NEVER
+
+
+@njit(cache=True)
+def _start(table, state, window, genome, eager, begun):  # type: ignore[no-untyped-def]
+    """Write (job, machine, count) of the jobs that start now, and return how many rows; see run_plan."""
+    total = np.empty(state.free.shape[1], dtype=np.int64)
+    sim.summed(state.free, total)
+    jobs = _able(table, state, window, genome, eager, total)
+    if jobs.size == 0:
+        return 0
+    left, at, until = (state.free.copy(), state.load.copy(), total), 0, NEVER
+    one = np.empty((state.free.shape[0], 2), dtype=np.int64)
+    for job in jobs:
+        need, instances = table.need[job], table.instances[job]
+        if until < NEVER and state.clock[sim.NOW] + _shortest(table, job) > until:
+            continue
+        chosen, count = genome.rows[job], genome.spans[job]
+        if not _planned_fits(left[0], need, chosen, count):
+            chosen, count = one, 0
+            if sim.enough(total, need, instances):
+                count = _place(left[0], left[1], table.capacity, need, instances, genome.rule[job], one)
+        if count == 0 and genome.reserves[job] > 0 and until == NEVER:
+            until = _room_at(table, state, left[0], job)
+        at = _begin(table, job, chosen, count, left, begun, at)
+    return at
 
 
 @njit(cache=True)
@@ -475,97 +512,301 @@ def run_reserved(table, state, setting, keys, patience, lasts, until, limit):  #
 
 
 @njit(cache=True)
-def _troubled(draw, table, state, by_start):  # type: ignore[no-untyped-def]
+def _record(state, trail):  # type: ignore[no-untyped-def]
+    """Write an epoch of the other simulation into a spare slot."""
+    clock, at = state.clock, trail.size[FRESH]
+    slot = trail.spare[trail.size[SPARE] - 1 - at]
+    trail.size[FRESH] += 1
+    now = clock[sim.NOW]
+    trail.fresh.tick[at], trail.fresh.slot[at] = now, slot
+    trail.fresh.waited[at], trail.fresh.used[at] = clock[sim.WAITED], clock[sim.USED]
+    waiting = sim.waiting(state)
+    trail.oldest[slot] = waiting[0] if waiting.size > 0 else clock[sim.ARRIVED]
+    trail.pending[slot], trail.running[slot] = clock[sim.PENDING], clock[sim.RUNNING]
+    for p in range(clock[sim.RUNNING]):
+        job = state.running[p]
+        trail.jobs[slot, p] = job
+        trail.work[slot, p] = state.work[job] - state.speed[job] * (now - state.settled[job])
+
+
+@njit(cache=True)
+def resume(table, state, contention, trail, at):  # type: ignore[no-untyped-def]
+    """Make a state that of an epoch of the trail, but for what it says of jobs that are done."""
+    clock, slot = state.clock, trail.course.slot[at]
+    now, count = trail.course.tick[at], trail.running[slot]
+    clock[sim.NOW], clock[sim.WAITED], clock[sim.USED] = now, trail.course.waited[at], trail.course.used[at]
+    clock[sim.ARRIVED] = np.searchsorted(table.submit, now, side="right")
+    first = clock[sim.ARRIVED]
+    clock[sim.PENDING], clock[sim.DONE] = trail.pending[slot], first - trail.pending[slot] - count
+    for job in range(first - 1, trail.oldest[slot] - 1, -1):
+        if trail.start[job] >= now:
+            first -= 1
+            state.pending[first] = job
+    jobs = trail.jobs[slot, :count]
+    for job in jobs:
+        state.start[job] = trail.start[job]
+    sim.resume(table, state, contention, jobs, trail.work[slot], trail.spans, trail.rows)
+
+
+@njit(cache=True)
+def _coincides(state, trail, at, changed):  # type: ignore[no-untyped-def]
+    """Return whether a state is that of an epoch of the trail at its tick, and will go on as there."""
+    clock, slot = state.clock, trail.course.slot[at]
+    now, count = clock[sim.NOW], clock[sim.RUNNING]
+    if count != trail.running[slot] or clock[sim.PENDING] != trail.pending[slot]:
+        return False
+    for job in changed:
+        if trail.start[job] >= now:
+            return False
+    for job in sim.waiting(state):
+        if trail.start[job] < now:
+            return False
+    trail.size[MARK] += 1
+    for p in range(count):
+        trail.mark[state.running[p]] = trail.size[MARK]
+    for p in range(count):
+        job = trail.jobs[slot, p]
+        if trail.mark[job] != trail.size[MARK] or trail.spans[job] != state.spans[job]:
+            return False
+        if trail.work[slot, p] != state.work[job] - state.speed[job] * (now - state.settled[job]):
+            return False
+        for i in range(state.spans[job]):
+            row = state.first[job] + i
+            if trail.rows[job, i, 0] != state.rows[row, 0] or trail.rows[job, i, 1] != state.rows[row, 1]:
+                return False
+    return True
+
+
+@njit(cache=True)
+def run_plan(table, state, setting, genome, trail, changed, limit, margin):  # type: ignore[no-untyped-def]
+    """Simulate from an epoch on to the end: the released jobs of the window are tried by ascending key.
+
+    ``setting`` is contention, window, and what a GPU-tick costs in thousandths of a tick. The ``genome`` is
+    ``keys`` and ``release``: who comes first, and from which tick on each job is tried (if nothing runs and
+    nobody else comes, all are tried); ``spans``: on how many machines, those of ``rows`` with so many
+    instances each, it goes if it fits there; the ``rule`` by which it is placed if not, or if that is 0; and
+    whether it ``reserves``: if it does not fit at all, only those after it start that would end before what
+    runs now leaves room for it.
+
+    The run ends as soon as it comes back to the course of the ``trail``, which has one genome with this one
+    but for the jobs ``changed``. Its own epochs are the fresh ones of the trail. Returned are WAITED and USED
+    at the end, and at which epoch of the trail it came back to it. It is given up, and WAITED is -1, if it
+    costs more than ``limit``, in thousandths of a tick, or has at some time cost by more than ``margin`` more
+    than is left for it beside the trail.
+    """
+    contention, window, weight = setting
+    clock, size, course = state.clock, trail.size, trail.course
+    n, machines = table.submit.size, state.free.shape[0]
+    begun = np.empty((max(1, min(window, n)) * machines, 3), dtype=np.int64)
+    most = limit - (1000.0 * size[END_WAITED] + weight * size[END_USED]) + margin
+    meet = np.searchsorted(course.tick[: size[KEPT]], clock[sim.NOW], side="right")
+    size[FRESH], size[MOVED], size[FRESH_IDLE], epoch = 0, clock[sim.RUNNING], NEVER, 0
+    trail.moved[: size[MOVED]] = state.running[: size[MOVED]]
+    while True:
+        while meet < size[KEPT] and course.tick[meet] < clock[sim.NOW]:
+            meet += 1
+        waited, used = size[END_WAITED], size[END_USED]
+        if meet < size[KEPT]:
+            waited, used = course.waited[meet], course.used[meet]
+        waited, used = clock[sim.WAITED] - waited, clock[sim.USED] - used
+        met = meet < size[KEPT] and course.tick[meet] == clock[sim.NOW]
+        if met and _coincides(state, trail, meet, changed):
+            waited, used = size[END_WAITED] + waited, size[END_USED] + used
+            break
+        if 1000.0 * waited + weight * used > most:
+            return -1, 0, meet
+        if size[EVERY] > 0 and epoch % size[EVERY] == 0 and size[FRESH] < size[SPARE]:
+            _record(state, trail)
+        epoch += 1
+        at = _start(table, state, window, genome, False, begun)
+        if at == 0 and clock[sim.RUNNING] == 0 and clock[sim.ARRIVED] == n:
+            at = _start(table, state, window, genome, True, begun)
+            size[FRESH_IDLE] = min(size[FRESH_IDLE], clock[sim.NOW])
+        for r in range(at):
+            if r == 0 or begun[r, 0] != begun[r - 1, 0]:
+                trail.moved[size[MOVED]] = begun[r, 0]
+                size[MOVED] += 1
+        sim.start_rows(table, state, contention, begun[:at])
+        if not sim.advance(table, state, contention, window):
+            waited, used, meet = clock[sim.WAITED], clock[sim.USED], size[KEPT]
+            break
+    return (waited if 1000.0 * waited + weight * used <= limit else -1), used, meet
+
+
+@njit(cache=True)
+def _moves(state, trail):  # type: ignore[no-untyped-def]
+    """Return whether the other simulation starts a job at another time or place than the trail."""
+    for p in range(trail.size[MOVED]):
+        job = trail.moved[p]
+        if state.start[job] != trail.start[job] or state.spans[job] != trail.spans[job]:
+            return True
+        for i in range(state.spans[job]):
+            row = state.first[job] + i
+            if trail.rows[job, i, 0] != state.rows[row, 0] or trail.rows[job, i, 1] != state.rows[row, 1]:
+                return True
+    return False
+
+
+@njit(cache=True)
+def take(state, trail, waited, used, at, meet):  # type: ignore[no-untyped-def]
+    """Let the trail be the other simulation, which began at epoch ``at`` and came back at ``meet``."""
+    size, course, ended = trail.size, trail.course, meet == trail.size[KEPT]
+    now = NEVER if ended else course.tick[meet]
+    starts = trail.start[trail.by_start]
+    low = np.searchsorted(starts, course.tick[at], side="left") if size[KEPT] > 0 else 0
+    high = np.searchsorted(starts, now, side="left")
+    for p in range(size[MOVED]):
+        job = trail.moved[p]
+        first, spans = state.first[job], state.spans[job]
+        trail.start[job], trail.spans[job] = state.start[job], spans
+        trail.rows[job, :spans] = state.rows[first : first + spans]
+        if state.finish[job] <= now:
+            trail.finish[job] = state.finish[job]
+    part = np.sort(trail.by_start[low:high])
+    trail.by_start[low:high] = part[np.argsort(trail.start[part], kind="mergesort")]
+    course.waited[meet : size[KEPT]] += waited - size[END_WAITED]
+    course.used[meet : size[KEPT]] += used - size[END_USED]
+    gone, fresh = course.slot[at:meet].copy(), size[FRESH]
+    for part in range(4):
+        array, other = course[part], trail.fresh[part]
+        after = array[meet : size[KEPT]].copy()
+        array[at : at + fresh] = other[:fresh]
+        array[at + fresh : at + fresh + after.size] = after
+    size[SPARE] += gone.size - fresh
+    trail.spare[size[SPARE] - gone.size : size[SPARE]] = gone
+    size[KEPT] += fresh - gone.size
+    size[END_WAITED], size[END_USED] = waited, used
+    size[IDLE] = min(size[FRESH_IDLE], max(size[IDLE], now))
+
+
+@njit(cache=True)
+def _troubled(draw, table, trail):  # type: ignore[no-untyped-def]
     """Return the place of a job that is drawn; half of the time of two jobs the one that lost more ticks."""
-    place = int(draw[0] * by_start.size)
+    n = trail.by_start.size
+    place = int(draw[0] * n)
     if draw[6] < 0.5:
-        other = int(2.0 * draw[6] * by_start.size)
-        a, b = by_start[place], by_start[other]
-        lost_a = state.finish[a] - table.submit[a] - table.duration[a, state.spans[a]]
-        lost_b = state.finish[b] - table.submit[b] - table.duration[b, state.spans[b]]
+        other = int(2.0 * draw[6] * n)
+        a, b = trail.by_start[place], trail.by_start[other]
+        lost_a = trail.finish[a] - table.submit[a] - table.duration[a, trail.spans[a]]
+        lost_b = trail.finish[b] - table.submit[b] - table.duration[b, trail.spans[b]]
         if lost_b > lost_a:
             return other
     return place
 
 
 @njit(cache=True)
-def _change(draw, table, state, by_start, genome):  # type: ignore[no-untyped-def]
-    """Change the key, the release or the style of one job, as the draws say, or exchange two keys.
+def _block(draw, table, trail, genome, place, reach, changed):  # type: ignore[no-untyped-def]
+    """Let up to so many jobs, from this place in the order of starts on, be tried as soon as its first one.
 
-    Returned is the tick from which on that may make a difference.
+    Half of the time they are tried by duration times their share of all GPUs to a power, and half of these
+    times wherever they fit.
     """
-    keys, release, style, spans = genome
-    n, machines = by_start.size, table.capacity.shape[0]
-    place = _troubled(draw, table, state, by_start)
-    reach = 1 + int(draw[1] ** 3 * min(n - 1, 60))
-    other = place + reach if draw[2] < 0.5 else place - reach
-    other = min(n - 1, max(0, other))
-    a, b, kind = by_start[place], by_start[other], draw[3]
-    before = release[a]
-    if kind < 0.3:
-        keys[a], keys[b] = keys[b], keys[a]
-        release[a] = min(release[a], state.start[b])
-        release[b] = min(release[b], state.start[a])
-        since = max(table.submit[b], release[b])
-        return min(since, max(table.submit[a], release[a]))
-    if kind < 0.5:
-        keys[a] = keys[b] - draw[4]
-        release[a] = min(release[a], state.start[b])
-    elif kind < 0.6:
-        release[a] = table.submit[a]
-    elif kind < 0.75:
-        release[a] = max(state.finish[b], table.submit[a])
-    elif kind < 0.9:
-        spans[a] = 0
-        style[a, 0] = (
-            int(8.0 * draw[4]) if draw[4] < 0.5 else QUIET + 1 + int((2.0 * draw[4] - 1.0) * machines)
-        )
-    elif draw[4] < 0.5:
-        style[a, 1] = max(1, state.spans[a] - 1)
-    else:
-        style[a, 1] = machines
-    return max(table.submit[a], min(before, release[a]))
+    since, count = trail.start[trail.by_start[place]], 0
+    for job in trail.by_start[place : place + reach]:
+        if genome.reserves[job] == 0:
+            genome.release[job] = max(table.submit[job], since)
+            changed[count] = job
+            count += 1
+    jobs = changed[:count]
+    if draw >= 0.5:
+        share = table.need[jobs, 0] * table.instances[jobs] / max(1, table.capacity[:, 0].sum())
+        size = np.empty(count)
+        for p in range(count):
+            size[p] = _shortest(table, jobs[p]) * share[p] ** (4.0 * (draw % 0.25))
+        genome.keys[jobs[np.argsort(size, kind="mergesort")]] = np.sort(genome.keys[jobs])
+    if draw >= 0.75:
+        genome.spans[jobs] = 0
+    return count, since
 
 
 @njit(cache=True)
-def search_rounds(table, states, kept, which, setting, incumbent, tried, rows, costs, draws, heats, paid):  # type: ignore[no-untyped-def]
-    """Change keys, releases and styles at random, and keep what costs no more, or only a little.
+def _change(draw, table, trail, genome, changed):  # type: ignore[no-untyped-def]
+    """Change a genome as the draws say; write the jobs that are ``changed``, and return how many.
 
-    ``states`` are the current and another state, and the best one; ``kept`` are states on the way to the
-    current one, whose places ``which`` has, shape (Q,), and as many places for those of another one: a round
-    begins at the last of them that it does not change. ``incumbent`` is the genome of the last accepted
-    round, kept up to date, and ``tried`` the same once more; it, ``setting`` and ``rows`` are as in
-    :func:`run_plan`; ``costs`` is that of the current and of the best state, kept up to date. ``draws`` are
-    uniform numbers, shape (rounds, 7), and ``heats`` the increase of the cost that is accepted with
-    probability 1/e, shape (rounds,), relative to what the best costs beyond ``paid``, the part that all
-    schedules have.
+    Also returned is the tick from which on that may make a difference. Jobs that do not wait cannot begin
+    earlier; so it is something else that is changed for them.
     """
-    current, other, best = states
-    by_start = np.argsort(current.start, kind="mergesort")
+    keys, release = genome.keys, genome.release
+    n, machines = trail.by_start.size, table.capacity.shape[0]
+    place = _troubled(draw, table, trail)
+    reach = 1 + int(draw[1] ** 3 * min(n - 1, 60))
+    other = min(n - 1, max(0, place + reach if draw[2] < 0.5 else place - reach))
+    a, b, kind = trail.by_start[place], trail.by_start[other], draw[3]
+    if kind < 0.5 and trail.start[a] <= table.submit[a]:
+        kind += 0.5
+    if 0.5 <= kind < 0.8:
+        return _block(draw[4], table, trail, genome, place, 1 + reach, changed)
+    changed[0], changed[1], count, since = a, b, 1, release[a]
+    if kind < 0.2:
+        keys[a], keys[b] = keys[b], keys[a]
+        since, count = min(since, release[b]), 2
+        release[a] = max(table.submit[a], min(release[a], trail.start[b]))
+        release[b] = max(table.submit[b], min(release[b], trail.start[a]))
+        since = min(since, release[b])
+    elif kind < 0.4:
+        keys[a] = keys[b] - draw[4]
+        release[a] = max(table.submit[a], min(release[a], trail.start[b]))
+        genome.reserves[a] = kind >= 0.3
+    elif kind < 0.5:
+        release[a] = table.submit[a]
+        genome.reserves[a] = 0
+    elif kind < 0.85:
+        release[a] = max(trail.finish[b], table.submit[a])
+    else:
+        genome.spans[a] = 0
+        genome.rule[a] = (
+            int(8.0 * draw[4]) if draw[4] < 0.5 else QUIET + 1 + int((2.0 * draw[4] - 1.0) * machines)
+        )
+    return count, min(since, release[a])
+
+
+@njit(cache=True)
+def _copy_genes(source, target, jobs):  # type: ignore[no-untyped-def]
+    """Copy the genes of some jobs."""
+    for job in jobs:
+        target.keys[job], target.release[job] = source.keys[job], source.release[job]
+        target.rule[job], target.reserves[job] = source.rule[job], source.reserves[job]
+        target.spans[job], target.rows[job] = source.spans[job], source.rows[job]
+
+
+@njit(cache=True)
+def search_rounds(table, state, trail, setting, genomes, costs, draws, heats, paid, work):  # type: ignore[no-untyped-def]
+    """Change genes at random, and keep what costs no more, or only a little; return how many rounds.
+
+    ``genomes`` are that of the trail, the same once more, and the best one, and ``costs``, shape (2,), the
+    costs of the first and the last; all are kept up to date. Jobs that run or start in a round that is kept
+    get the machines on which they ran as those of their genes. ``draws`` are uniform numbers, shape (rounds,
+    7), and ``heats`` the increase of the cost that is accepted with probability 1/e, shape (rounds,),
+    relative to what the best costs beyond ``paid``, the part that all schedules have. There is a round for
+    each, until so many epochs have been simulated as ``work`` says.
+    """
+    incumbent, tried, best = genomes
+    changed = np.empty(max(2, table.submit.size), dtype=np.int64)
     for r in range(heats.size):
-        draw = draws[r]
-        since = _change(draw, table, current, by_start, tried)
-        limit = costs[0] - heats[r] * (costs[1] - paid) * np.log(max(draw[5], 1e-300))
-        level = which.size - 1
-        while kept.clock[which[level], sim.NOW] > since:
-            level -= 1
-        sim.copy_state(at_level(kept, which[level]), other)
-        slots = (which + which.size) % (2 * which.size)
-        cost = run_plan(table, other, setting, tried, rows, limit, kept, slots, level + 1)
-        if cost <= limit:
-            which[level + 1 :] = slots[level + 1 :]
-            incumbent[0][:] = tried[0]
-            incumbent[1][:] = tried[1]
-            incumbent[2][:] = tried[2]
-            incumbent[3][:] = tried[3]
-            costs[0] = cost
-            sim.copy_state(other, current)
-            by_start = np.argsort(current.start, kind="mergesort")
-            if cost < costs[1]:
-                costs[1] = cost
-                sim.copy_state(other, best)
-        else:
-            tried[0][:] = incumbent[0]
-            tried[1][:] = incumbent[1]
-            tried[2][:] = incumbent[2]
-            tried[3][:] = incumbent[3]
+        if work <= 0:
+            return r
+        count, since = _change(draws[r], table, trail, tried, changed)
+        jobs, scale = changed[:count], costs[1] - paid
+        limit = costs[0] - heats[r] * scale * np.log(max(draws[r, 5], 1e-300))
+        ticks = trail.course.tick[: trail.size[KEPT]]
+        at = np.searchsorted(ticks, min(since, trail.size[IDLE]), side="right") - 1
+        resume(table, state, setting[0], trail, at)
+        waited, used, meet = run_plan(table, state, setting, tried, trail, jobs, limit, MARGIN * scale)
+        work -= 1 + trail.size[FRESH] * trail.size[EVERY]
+        if waited < 0:
+            _copy_genes(incumbent, tried, jobs)
+            continue
+        _copy_genes(tried, incumbent, jobs)
+        if not _moves(state, trail):
+            trail.size[IDLE] = min(trail.size[IDLE], trail.size[FRESH_IDLE])
+            continue
+        take(state, trail, waited, used, at, meet)
+        costs[0] = 1000.0 * waited + setting[2] * used
+        for job in trail.moved[: trail.size[MOVED]]:
+            incumbent.spans[job] = trail.spans[job]
+            incumbent.rows[job] = trail.rows[job]
+        _copy_genes(incumbent, tried, trail.moved[: trail.size[MOVED]])
+        if costs[0] < costs[1]:
+            costs[1] = costs[0]
+            _copy_genes(incumbent, best, trail.by_start)
+    return heats.size

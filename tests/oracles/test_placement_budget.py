@@ -17,7 +17,6 @@ from clairvoyant.models.base import InputError
 from clairvoyant.models.placement import kernels
 from clairvoyant.models.placement.generate import generate
 from clairvoyant.models.placement.instance import PlacementInstance, taken_schedule
-from clairvoyant.models.placement.simulator import stacked
 from clairvoyant.oracles.base import Budget, WhyStopped
 from clairvoyant.oracles.placement import bound as placement_bound
 from clairvoyant.oracles.placement import exact as placement_exact
@@ -240,8 +239,9 @@ def test_the_search_looks_at_its_budget_after_little_work(
         return plan(table, factor, batch, *given)
 
     def watched_rounds(*given: Any) -> Any:
-        done.append(len(given[-2]))
-        return rounds(*given)
+        assert given[-1] * machines <= placement_search.BATCH_WORK
+        done.append(rounds(*given))
+        return done[-1]
 
     monkeypatch.setattr(search_kernels, "plan", watched_plan)
     monkeypatch.setattr(search_kernels, "search_rounds", watched_rounds)
@@ -250,8 +250,8 @@ def test_the_search_looks_at_its_budget_after_little_work(
     search(gangs(count, (6,) * machines, 3 * machines), Asked(45))  # ten plans, six times rounds
     work = count * machines
     assert max(planned) == 1 or max(planned) * work <= placement_search.PLAN_BATCH_WORK
-    assert max(done) == 1 or max(done) * work <= placement_search.BATCH_WORK
-    assert len(done) > 1
+    assert max(done) <= placement_search.MOST_BATCH
+    assert sum(done) > len(done) > 1
     assert len(planned) + len(done) <= 45
 
 
@@ -301,48 +301,77 @@ def test_the_best_runs_again_whatever_made_it(instance: PlacementInstance) -> No
         return
     state = placement_search._Search(instance, Budget(0.0, None), None, 0)
     state.lists()
-    assert state.best.run(*state.best.again(), math.inf) == state.best.cost
+    assert state.best.run(state.best.genome(), math.inf) == state.best.cost
     state.plans()
-    assert state.best.run(*state.best.again(), math.inf) == state.best.cost
+    assert state.best.run(state.best.genome(), math.inf) == state.best.cost
     state.rollouts(np.random.default_rng(0))
-    assert state.best.run(*state.best.again(), math.inf) == state.best.cost
+    assert state.best.run(state.best.genome(), math.inf) == state.best.cost
     assert instance.units(state.best.schedule()) == state.best.cost
 
 
-def anneal_and_run_again(instance: PlacementInstance, seed: int, parts: int) -> None:
-    """Anneal a little, and compare where each chain stands, and what it keeps, with a run of its genome."""
+def anneal_and_run_again(instance: PlacementInstance, seed: int, most: int) -> None:
+    """Anneal a little, and compare the trail with that of a whole run of its genome, epoch by epoch."""
     state = placement_search._Search(instance, Budget(0.0, None), None, 0)
     state.lists()
     state.rollouts(np.random.default_rng(seed))
-    best, rng = state.best, np.random.default_rng(seed)
+    best, names = state.best, ("start", "finish", "spans", "by_start")
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(placement_search, "KEPT", parts)
-        chains = state._chains(10)
-    for chain in chains:
-        for _ in range(5):
-            chain.go(best, rng.random((8, 7)))
-            again = stacked(best.first, parts), np.arange(parts)
-            assert best.run(chain.incumbent, chain.rows, math.inf, again) == chain.cost
-            assert np.array_equal(best.other.start, chain.state.start)
-            when = again[0].clock[:, kernels.NOW]
-            assert np.array_equal(chain.kept.clock[chain.which, kernels.NOW], when)
-            reached = when < search_kernels.NEVER
-            for now, kept in zip(again[0], chain.kept, strict=True):
-                assert np.array_equal(now[reached], kept[chain.which[reached]])
+        patch.setattr(placement_search, "MOST_KEPT", most)
+        patch.setattr(placement_search, "MOST_ROUNDS", 400)
+        chain = placement_search._Chain(best, np.random.default_rng(seed))
+    trail = chain.trail
+    for _ in range(10):
+        chain.go(20)
+        whole = placement_search.new_trail(instance)
+        assert best.run(chain.genomes[0], math.inf, whole) == chain.costs[0]
+        assert best.run(chain.genomes[2], math.inf) == chain.costs[1] == best.cost
+        for name in names:
+            assert np.array_equal(getattr(trail, name), getattr(whole, name)), name
+        assert all(
+            np.array_equal(mine[:spans], other[:spans])
+            for mine, other, spans in zip(trail.rows, whole.rows, trail.spans, strict=True)
+        )
+        epochs = kept(whole)
+        assert kept(trail).items() <= epochs.items()
+        assert trail.size[search_kernels.EVERY] > 1 or len(kept(trail)) == len(epochs)
+        assert trail.size[search_kernels.IDLE] <= whole.size[search_kernels.IDLE]
     assert instance.units(best.schedule()) == best.cost
 
 
-@given(instances(min_jobs=1, max_jobs=8, max_gpus=6), st.integers(0, 5), st.integers(1, 5))
-@hypothesis_settings(max_examples=40, deadline=None)
-def test_rounds_that_begin_on_the_way_are_whole_runs(
-    instance: PlacementInstance, seed: int, parts: int
+def kept(trail: search_kernels.Trail) -> dict[int, tuple[Any, ...]]:
+    """Return what a trail says of each of its epochs, by tick."""
+    found = {}
+    for tick, *sums, slot in np.array(trail.course)[:, : trail.size[search_kernels.KEPT]].T.tolist():
+        count = trail.running[slot]
+        work = dict(zip(trail.jobs[slot, :count].tolist(), trail.work[slot, :count].tolist(), strict=True))
+        found[tick] = (*sums, trail.oldest[slot], trail.pending[slot], sorted(work.items()))
+    return found
+
+
+@given(instances(min_jobs=1, max_jobs=8, max_gpus=6), st.integers(0, 5), st.sampled_from([1, 40, 10**6]))
+@hypothesis_settings(max_examples=60, deadline=None)
+def test_rounds_that_come_back_to_the_trail_are_whole_runs(
+    instance: PlacementInstance, seed: int, most: int
 ) -> None:
-    anneal_and_run_again(instance, seed, parts)
+    anneal_and_run_again(instance, seed, most)
 
 
-@pytest.mark.parametrize("seed", range(3))
-def test_rounds_that_begin_on_the_way_are_whole_runs_of_many_jobs(seed: int) -> None:
-    anneal_and_run_again(generate("tiny", seed, jobs=24, machines=2, rho=1.0), seed, 8)
+@pytest.mark.parametrize(("seed", "most"), [(0, 10**6), (1, 10**6), (2, 1000)])
+def test_rounds_that_come_back_to_the_trail_are_whole_runs_of_many_jobs(seed: int, most: int) -> None:
+    anneal_and_run_again(generate("tiny", seed, jobs=60, machines=3, rho=0.8), seed, most)
+
+
+def test_a_round_simulates_no_more_than_it_changes() -> None:
+    instance = generate("tiny", 0, jobs=300, machines=3, rho=0.5)
+    state = placement_search._Search(instance, Budget(0.0, None), None, 0)
+    state.lists()
+    chain = placement_search._Chain(state.best, np.random.default_rng(0))
+    epochs = chain.trail.size[search_kernels.KEPT]
+    fresh = []
+    for _ in range(100):
+        chain.go(1)
+        fresh.append(chain.trail.size[search_kernels.FRESH])
+    assert np.median(fresh) < epochs / 20
 
 
 def test_quiet_jobs_go_where_they_contend_the_least_and_preferred_machines_win_ties() -> None:
@@ -352,10 +381,11 @@ def test_quiet_jobs_go_where_they_contend_the_least_and_preferred_machines_win_t
     instance = PlacementInstance(machines=[{"gpus": 4, "cpus": 1, "memory": 1}] * 3, jobs=jobs)
 
     best = placement_search._Best(instance)
+    plain = np.zeros(4, dtype=np.int64)
+    genome = placement_search._genome(np.arange(4.0), instance.jobs.submit, plain, np.zeros((4, 1, 2), int))
 
     def machines(rule: int) -> list[int]:
-        genome = best._genome(np.arange(4.0), instance.jobs.submit, rule)
-        best.run(genome, best.rows, math.inf)
+        best.run(genome._replace(rule=np.full(4, rule)), math.inf)
         state = best.other
         return [int(state.rows[state.first[i], 0]) for i in range(len(jobs))]
 
@@ -429,6 +459,16 @@ def test_a_reservation_keeps_room_for_a_gang() -> None:
     assert hasty.start[longer] >= 20_000
     assert reserved(instance, 0.0, [], lasts=2.0)[1].start[short] >= 20_000
 
+    best, none = placement_search._Best(instance), np.zeros(7, dtype=np.int64)
+    genome = placement_search._genome(np.arange(7.0), instance.jobs.submit, none, np.zeros((7, 1, 2), int))
+    genome.reserves[gang] = 1
+    best.run(genome, math.inf)
+    assert best.other.start.tolist() == hasty.start.tolist()
+    genome.release[gang] = 16_000  # it reserves no earlier
+    best.run(genome, math.inf)
+    assert best.other.start[gang] == 25_000
+    assert best.other.start[longer] == 17_000
+
 
 def test_a_reservation_is_for_the_first_time_at_which_the_gang_fits() -> None:
     asked = [(0, 10, 1), (0, 30, 1), (1, 5, 2), (2, 5, 1), (3, 20, 1)]
@@ -438,18 +478,6 @@ def test_a_reservation_is_for_the_first_time_at_which_the_gang_fits() -> None:
     ]
     instance = PlacementInstance(machines=[{"gpus": 3, "cpus": 1, "memory": 1}], jobs=jobs)
     assert reserved(instance, 0.0, [])[1].start.tolist() == [0, 0, 10_000, 2_000, 15_000]
-
-
-def test_annealing_also_starts_from_what_the_rollouts_made_and_from_what_was_there_before() -> None:
-    instance = generate("tiny", 1, jobs=30, machines=2, rho=1.5)
-    state = placement_search._Search(instance, Budget(0.0, None), None, 0)
-    state.lists()
-    before = state.best.cost
-    state.rollouts(np.random.default_rng(0))
-    assert state.best.maker == "reservations"
-    assert state.best.cost < before
-    costs = [chain.cost for chain in state._chains(10)]
-    assert costs[1] == state.best.cost < costs[0]
 
 
 def test_annealing_also_starts_from_what_a_strict_list_made(monkeypatch: pytest.MonkeyPatch) -> None:
