@@ -205,18 +205,16 @@ def intervals(seconds: float) -> Iterator[Row]:
 
 
 def searches(rounds: int, sizes: tuple[tuple[int, str], ...]) -> Iterator[Row]:
-    """Measure the search for schedules beside itself with whole simulations, which find the same."""
+    """Measure the search for schedules beside itself with rounds that simulate from the beginning on."""
     for jobs, cluster in sizes:
         instance = generate("large", 1, jobs=jobs, cluster=cluster, rho=1.6)
-        found: list[Any] = []
 
         def searched() -> None:
-            found.append(search.search(instance, Budget(0.0, None), rounds=rounds)[0])  # noqa: B023
+            search.search(instance, Budget(0.0, None), rounds=rounds)  # noqa: B023
 
         ours = timed(searched)
-        with mock.patch.object(search, "KEPT", 1):
+        with mock.patch.object(search, "MOST_KEPT", 1):
             theirs = timed(searched)
-        assert instance.cost(found[0]) == instance.cost(found[1])
         label = f"search of {jobs:,} jobs, {len(instance.setting.capacity)} machines, {rounds} rounds"
         yield Row(label, ours, None, "whole simulations", theirs)
 

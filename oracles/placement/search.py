@@ -24,7 +24,7 @@ ROOM = (1.0, 1.1, 1.25)
 
 PLACING = {sim.CONSOLIDATE: "", sim.FIRST_FIT: ", first fit", sim.LOAD_BALANCE: ", balanced"}
 
-MOST_PARTS, PART_JOBS, ROLLOUT_WORK = 48, 4, 2e5
+MOST_PARTS, PART_JOBS, ROLLOUT_WORK = 48, 4, 2e4
 """Rollouts begin in so many parts of the time, of at least so many jobs; at most so many by that of jobs."""
 
 MOST_TRIES = 32
@@ -155,7 +155,7 @@ def _genome(keys: np.ndarray, release: np.ndarray, spans: np.ndarray, rows: np.n
     )
 
 
-def new_trail(instance: PlacementInstance, most: int = MOST_KEPT) -> kernels.Trail:
+def new_trail(instance: PlacementInstance, most: int) -> kernels.Trail:
     """Return a trail that has nothing yet, and room for about so many jobs that run at its epochs."""
     table, n = instance.table, len(instance.jobs)
     least, total = table.need.min(axis=0, initial=2**62), table.capacity.sum(axis=0)
@@ -370,7 +370,7 @@ class _Chain:
         n = len(best.instance.jobs)
         self.heats = cooling(max(1, MOST_ROUNDS // COOLINGS), WARM / n, COLD / n)
         self.draws, self.heat = np.zeros((0, 7)), np.zeros(0)
-        self.trail = new_trail(best.instance)
+        self.trail = new_trail(best.instance, MOST_KEPT)
         self.state = best.instance.simulator().state
         self.costs = np.full(2, best.run(self.genomes[0], math.inf, self.trail))
 
@@ -384,7 +384,7 @@ class _Chain:
         done = kernels.search_rounds(
             best.table, self.state, self.trail, best.setting, self.genomes, self.costs,
             self.draws[:rounds], self.heat[:rounds], float(best.instance.unavoidable),
-            BATCH_WORK // len(best.table.capacity),
+            max(1, BATCH_WORK // len(best.table.capacity)),
         )  # fmt: skip
         self.draws, self.heat = self.draws[done:], self.heat[done:]
         if self.costs[1] < best.cost:

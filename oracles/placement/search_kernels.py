@@ -662,8 +662,8 @@ def take(state, trail, waited, used, at, meet):  # type: ignore[no-untyped-def]
         trail.rows[job, :spans] = state.rows[first : first + spans]
         if state.finish[job] <= now:
             trail.finish[job] = state.finish[job]
-    part = np.sort(trail.by_start[low:high])
-    trail.by_start[low:high] = part[np.argsort(trail.start[part], kind="mergesort")]
+    jobs = np.sort(trail.by_start[low:high])
+    trail.by_start[low:high] = jobs[np.argsort(trail.start[jobs], kind="mergesort")]
     course.waited[meet : size[KEPT]] += waited - size[END_WAITED]
     course.used[meet : size[KEPT]] += used - size[END_USED]
     gone, fresh = course.slot[at:meet].copy(), size[FRESH]

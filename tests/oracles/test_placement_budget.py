@@ -322,7 +322,7 @@ def anneal_and_run_again(instance: PlacementInstance, seed: int, most: int) -> N
     trail = chain.trail
     for _ in range(10):
         chain.go(20)
-        whole = placement_search.new_trail(instance)
+        whole = placement_search.new_trail(instance, 10**9)
         assert best.run(chain.genomes[0], math.inf, whole) == chain.costs[0]
         assert best.run(chain.genomes[2], math.inf) == chain.costs[1] == best.cost
         for name in names:
