@@ -82,8 +82,10 @@ QUICK_BASELINES = (Contender("FIFO", "fifo"), Contender("DRF", "drf"), RRH)
 @cache
 def instance(place: Place, seed: int) -> AdmissionInstance:
     """Return the instance of a place and an instance seed."""
-    enlarged = isinstance(place, Enlarged)
-    made = testbed(seed, place.times) if enlarged else generate("large", seed, **asdict(place))
+    if isinstance(place, Enlarged):
+        made = testbed(seed, place.times)
+    else:
+        made = generate("large", seed, **asdict(place))
     _ = made.never  # the jobs that runs copy take along what this computes of them
     return made
 

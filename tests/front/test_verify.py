@@ -84,8 +84,8 @@ def test_a_conjugate_is_the_largest_of_what_it_bounds(
     most = Fraction(verify.conjugate(family, scale, n, paid * unit, least, unit), unit**3 << verify.BITS)
 
     def gain(y: Fraction, up: bool) -> Fraction:
-        unit, whole = verify.scaled(alpha, y)
-        return Fraction(verify.gain(family, *whole, unit, up), unit**3 << verify.BITS)
+        unit, (scale, taken) = verify.scaled(alpha, y)
+        return Fraction(verify.gain(family, scale, taken, unit, up), unit**3 << verify.BITS)
 
     def payoff(y: Fraction) -> Fraction:
         return n * gain(y, up=False) - cost * y
