@@ -53,7 +53,7 @@ MOST_BYTES = 2**30
 """The most memory of the branch and bound for its path."""
 
 SEEN_BYTES = 2**27
-"""The memory of the branch and bound for states that it has seen."""
+"""The most memory of the branch and bound for states that it has seen."""
 
 UNIT_ROUNDOFF = 2.0**-53
 
@@ -602,7 +602,7 @@ def _tree(instance: PlacementInstance) -> Tree:
 
     blank = blank_state(instance.table)
     key = 1 + n + n * machines
-    seen = max(1, SEEN_BYTES // (8 * (key + 2)))
+    seen = min(2 ** (n + 6), max(1, SEEN_BYTES // (8 * (key + 2))))
     return Tree(
         cursor=table(8),
         states=stacked(blank, depth),

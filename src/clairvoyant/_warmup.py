@@ -179,9 +179,10 @@ def placement() -> None:
     from .oracles.placement.search import search
 
     search(generate("tiny"), Budget(0.0, None), rounds=1)  # a bound may end solve earlier
-    market = Packed(generate("tiny"))
-    market.respond(np.array([0, 1]), np.zeros((1, len(market.jobs))))
     policy, one = Das(), generate("tiny")
+    one.simulator().follow(())  # a run that is checked at its end
+    market = Packed(one)
+    market.respond(np.array([0, 1]), np.zeros((1, len(market.jobs))))
     policy.start(one.setting, np.random.default_rng(0))
     policy.scores(next(iter(one.episode(frozenset()))))
     api.play("das:outcomes=1", one)

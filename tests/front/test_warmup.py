@@ -29,7 +29,7 @@ SESSION = """
 import json
 import sys
 from importlib import import_module
-from types import SimpleNamespace
+from types import ModuleType, SimpleNamespace
 from numba.core import event
 from clairvoyant import api, _warmup
 from clairvoyant.problems import Problem
@@ -85,9 +85,12 @@ for function in besides:
 def used(kernel, found):
     if kernel not in found:
         found.add(kernel)
-        for name in kernel.py_func.__code__.co_names:
-            if kernel.py_func.__globals__.get(name) in compiled.KERNELS:
-                used(kernel.py_func.__globals__[name], found)
+        names, known = kernel.py_func.__code__.co_names, kernel.py_func.__globals__
+        rooms = [known[name] for name in names if isinstance(known.get(name), ModuleType)]
+        for name in names:
+            for one in (known.get(name), *(getattr(room, name, None) for room in rooms)):
+                if one in compiled.KERNELS:
+                    used(one, found)
 
 for name in modules:
     import_module(name)
