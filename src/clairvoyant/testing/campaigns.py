@@ -20,6 +20,7 @@ from hypothesis import strategies as st
 
 from .. import api
 from ..models.base import InputError, Instance
+from ..models.placement.instance import PlacementInstance
 from ..online.play import Replay, play
 from ..oracles.base import CANCELLED, UNCERTIFIED, Optimum, WhyStopped
 from ..oracles.placement.certificate import MOST_JOBS
@@ -265,8 +266,8 @@ def _certified(instance: Instance, optimum: Optimum) -> tuple[dict[str, Any], di
 
 def _beyond(instance: Instance, optimum: Optimum) -> bool:
     """Return whether a branch and bound proved more than certificates of so many jobs hold, and says so."""
-    searched = instance.problem == "placement" and len(instance.jobs) > MOST_JOBS
-    return searched and "branch and bound" in optimum.method and UNCERTIFIED in optimum.status
+    many = isinstance(instance, PlacementInstance) and len(instance.jobs) > MOST_JOBS
+    return many and "branch and bound" in optimum.method and UNCERTIFIED in optimum.status
 
 
 def _agree(name: str, optimum: Optimum, statement: Statement, *, tight: bool) -> None:
