@@ -50,11 +50,9 @@ from ...models.program import in_highs
 from ...models.stopwatch import library
 from ..base import Budget, PartProgress
 from . import search_kernels as kernels
-from .exact import first_equal, tariff_of
+from .exact import UNIT_ROUNDOFF, first_equal, tariff_of
 from .exact_kernels import Tariff
 from .search import gap, list_schedule
-
-UNIT_ROUNDOFF = 2.0**-53
 
 MOST_PACKED, MOST_WAYS, WAYS_PER_SECOND = 40, 2**20, 1e5
 """Jobs have prices of their own if there are no more of them, and no more ways to place some of them at the

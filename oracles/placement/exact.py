@@ -769,10 +769,8 @@ def tariff_of(
     length = np.diff(times).astype(np.float64)
     least = [min(_durations(instance, i).values()) for i in range(len(jobs))]
     none = np.zeros((1, len(jobs)))
-    price, paid = (
-        np.concatenate([prices, none]),
-        np.concatenate([none, prices * length[:, None]]).cumsum(axis=0),
-    )
+    price = np.concatenate([prices, none])
+    paid = np.concatenate([none, prices * length[:, None]]).cumsum(axis=0)
     left = np.append((worth * length)[::-1].cumsum()[::-1], 0.0)
     starts = np.empty((len(jobs), 2 * len(times)), dtype=np.int64)
     cheapest = np.full((len(jobs), 2 * len(times) + 1), np.inf)
