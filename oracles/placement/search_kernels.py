@@ -549,6 +549,18 @@ def resume(table, state, contention, trail, at):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True)
+def _same_place(state, trail, job):  # type: ignore[no-untyped-def]
+    """Return whether a job has as many instances on the same machines as in the trail."""
+    if trail.spans[job] != state.spans[job]:
+        return False
+    for i in range(state.spans[job]):
+        row = state.first[job] + i
+        if trail.rows[job, i, 0] != state.rows[row, 0] or trail.rows[job, i, 1] != state.rows[row, 1]:
+            return False
+    return True
+
+
+@njit(cache=True)
 def _coincides(state, trail, at, changed):  # type: ignore[no-untyped-def]
     """Return whether a state is that of an epoch of the trail at its tick, and will go on as there."""
     clock, slot = state.clock, trail.course.slot[at]
@@ -566,14 +578,10 @@ def _coincides(state, trail, at, changed):  # type: ignore[no-untyped-def]
         trail.mark[state.running[p]] = trail.size[MARK]
     for p in range(count):
         job = trail.jobs[slot, p]
-        if trail.mark[job] != trail.size[MARK] or trail.spans[job] != state.spans[job]:
+        if trail.mark[job] != trail.size[MARK] or not _same_place(state, trail, job):
             return False
         if trail.work[slot, p] != state.work[job] - state.speed[job] * (now - state.settled[job]):
             return False
-        for i in range(state.spans[job]):
-            row = state.first[job] + i
-            if trail.rows[job, i, 0] != state.rows[row, 0] or trail.rows[job, i, 1] != state.rows[row, 1]:
-                return False
     return True
 
 
@@ -638,12 +646,8 @@ def _moves(state, trail):  # type: ignore[no-untyped-def]
     """Return whether the other simulation starts a job at another time or place than the trail."""
     for p in range(trail.size[MOVED]):
         job = trail.moved[p]
-        if state.start[job] != trail.start[job] or state.spans[job] != trail.spans[job]:
+        if state.start[job] != trail.start[job] or not _same_place(state, trail, job):
             return True
-        for i in range(state.spans[job]):
-            row = state.first[job] + i
-            if trail.rows[job, i, 0] != state.rows[row, 0] or trail.rows[job, i, 1] != state.rows[row, 1]:
-                return True
     return False
 
 
