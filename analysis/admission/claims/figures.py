@@ -133,7 +133,7 @@ def figure_3(context: Context) -> Finding:
 
     Total utility of all but Dorm by the number of jobs, on paired instances, in every reading.
     """
-    sampled = seeds(context, 3, 10, 10)
+    sampled = seeds(context, 3, 14, 14)
     levels = context.pick((10, 40), (10, 40), (20, 50, 100, 200, 300, 400))
     T, machines = context.pick((30, 8), (50, 10), (300, 50))
     settings = {f"{n} jobs": Case(Setup(n, T, machines, machines, "short")) for n in levels}
