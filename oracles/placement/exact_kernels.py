@@ -286,10 +286,11 @@ def priced_cost(table, state, costs):  # type: ignore[no-untyped-def]
     cost = costs.second * state.clock[sim.WAITED] + costs.gpu * state.clock[sim.USED]
     for p in range(state.clock[sim.RUNNING]):
         job = state.running[p]
-        rest = -(-_work_left(state, job) // sim.SCALE)
+        left = _work_left(state, job)
+        rest = -(-left // sim.SCALE)
         cost += costs.gpus[job] * rest
-        if tariff.losses:
-            rest = int(rest * (costs.least[job] / table.duration[job, state.spans[job]]))
+        if tariff.losses:  # these are counted apart, by fractions of ticks
+            rest = int(left / sim.SCALE * (costs.least[job] / table.duration[job, state.spans[job]]))
         more += _end_and_payment(tariff, job, rest, now) - now
     for job in sim.waiting(state):
         cost += costs.gpus[job] * costs.least[job]

@@ -893,6 +893,12 @@ def test_a_machine_is_filled_as_enumeration_does(items: list[Any], left: Any, le
     assert verify.fullest(items, list(left), least) == max([least, *sums])
 
 
+@pytest.mark.parametrize("needs", [[(0, 0)], [(1, 0), (0, 1)], [(1, 0), (0, 0), (0, 1)]])
+def test_a_machine_is_filled_at_once_with_what_fits_together(needs: list[tuple[int, int]]) -> None:
+    items = [(1, 6, needs[i % len(needs)]) for i in range(60)]
+    assert verify.fullest(items, [360, 360], 0) == 360
+
+
 @st.composite
 def priced(draw: st.DrawFn) -> tuple[Any, verify.Admission]:
     """Draw an instance, and what the checker makes of it with some prices, which are taken as number 0."""

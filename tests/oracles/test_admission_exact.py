@@ -276,6 +276,15 @@ def test_six_decimals_and_large_amounts(solver: Solver) -> None:
         assert value_of(instance, solver(instance, exactly())) == pytest.approx(enumerated(instance))
 
 
+@pytest.mark.parametrize("need", [5e3, 5e6, 5e8])
+def test_what_exceeds_an_amount_by_less_than_highs_tells_apart_is_no_schedule(need: float) -> None:
+    jobs = [job(chunks=1, worker_demand=[a], server_demand=[1]) for a in (need, need + 1e-6)]
+    instance = cluster(jobs, worker_servers=[[2 * need]], parameter_servers=[[2]], horizon=1)
+    found = by_highs(instance, exactly())
+    assert found.bound >= enumerated(instance) == value_of(instance, by_branching(instance, exactly()))
+    assert not instance.violations(found.schedule)
+
+
 def test_amounts_beyond_the_64_bits_of_cp_sat_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(admission_exact, "LARGEST_ROW", 1)
     with pytest.raises(OracleError, match="the amounts of resource 0 on machine 0 are too large"):

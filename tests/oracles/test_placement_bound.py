@@ -33,6 +33,7 @@ from clairvoyant.oracles.placement.bound import (
 )
 from clairvoyant.oracles.placement.exact import _decisions, by_branch_and_bound, by_enumeration
 from clairvoyant.oracles.placement.exact_kernels import priced_cost
+from clairvoyant.oracles.placement.optimum import offline
 from clairvoyant.oracles.placement.search import list_schedule
 from clairvoyant.testing.placement import instances, schedules
 
@@ -443,6 +444,33 @@ def test_branch_and_bound_by_any_prices_finds_what_the_enumeration_finds(data: A
     assert found.units == by_enumeration(instance, Budget(0.0, None)).units
     assert found.schedule is not None
     assert instance.units(found.schedule) == found.units
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_jobs_of_few_ticks_that_slow_each_other_are_proved_as_without_prices(seed: int) -> None:
+    """What is left of their work are fractions of ticks, which prices of jobs may not round up."""
+    rng = np.random.default_rng(seed)
+    jobs = [
+        {"submit": 0, "duration": t / 1000, "instances": n, "gpus": 1, "cpus": 0, "memory": 0, "intensity": x}
+        for t, n, x in zip(
+            rng.integers(1, 10, 6).tolist(),
+            rng.integers(1, 3, 6).tolist(),
+            rng.choice([0.4, 0.7, 1.0], 6).tolist(),
+            strict=True,
+        )
+    ]
+    data = {
+        "problem": "placement",
+        "version": 1,
+        "machines": [{"gpus": 4, "cpus": 1, "memory": 1}] * 2,
+        "price": 1.0,
+        "slowdown": {"communication": 1.0, "contention": float(rng.choice([0.1, 0.2, 0.3]))},
+        "window": 6,
+        "jobs": jobs,
+    }
+    instance = PlacementInstance.from_dict(data)
+    found, plain = offline(instance, gap=0.0), offline(instance, method="branch-and-bound", gap=0.0)
+    assert (found.value, found.bound) == (plain.value, plain.bound) == (plain.value, plain.value)
 
 
 @given(instances(min_jobs=2, max_jobs=5), st.floats(0.1, 0.9))
