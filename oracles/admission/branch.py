@@ -447,7 +447,7 @@ class Program:
         placed[:] = 0
         for (i, h), x in zip(keys, highs.getSolution().col_value, strict=True):
             placed[h, i] = round(x)
-        return placed
+        return placed if (placed @ needs <= has).all() else None  # HiGHS may exceed an amount a little
 
     def branch(self) -> tuple[tuple[int, ...], int] | None:
         """Return what is not decided in the solution, and the n between whose sides it is split."""

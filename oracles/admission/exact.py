@@ -127,8 +127,7 @@ def by_highs(
     found = None
     if values is not None:
         found = Schedule(_rows(values, "y"), _rows(values, "z"))
-        # what exceeds an amount by less than HiGHS tells apart is no schedule; the bound holds all the same
-        found = None if instance.violations(found) else _tidied(instance, found)
+        found = None if _near_miss(instance, found) else _tidied(instance, found)
     return _part(instance, first, found, min(ceiling, bound), "integer program (Pyomo, HiGHS)")
 
 
@@ -347,6 +346,16 @@ def _rows(values: dict[tuple[Any, ...], int], name: str) -> np.ndarray:
     """Return the rows (slot, job, machine, count) of y or z."""
     rows = [(key[3] + 1, key[1], key[2], count) for key, count in values.items() if key[0] == name]
     return np.array(rows, dtype=np.int64).reshape(-1, 4)
+
+
+def _near_miss(instance: AdmissionInstance, schedule: Schedule) -> bool:
+    """Return whether a schedule exceeds amounts, by less than HiGHS tells apart; its bound holds all the same."""
+    setting, broken = instance.setting, instance.violations(schedule)
+    sides = {"worker capacity": setting.worker_servers, "server capacity": setting.parameter_servers}
+    near = (
+        one.constraint in sides and one.excess <= TOLERANCE * sides[one.constraint].max() for one in broken
+    )
+    return bool(broken) and all(near)
 
 
 def _tidied(instance: AdmissionInstance, schedule: Schedule) -> Schedule:

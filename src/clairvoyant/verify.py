@@ -754,21 +754,15 @@ def sigmoid(top: Fraction, x: Fraction) -> tuple[Fraction, Fraction]:
 
 
 def fullest(items: list[Any], left: list[int], least: int) -> int:
-    """Return the most that whole numbers of (price, limit, needs) bring within ``left``; at least ``least``.
-
-    It is that if by some need all prices are at most least / left: needs add up to no more than ``left``. And
-    it is if all that fits of each alone brings no more.
-    """
-    if any(all(a[r] and least * a[r] >= has * p for p, _, a in items) for r, has in enumerate(left)):
+    """Return the most that whole numbers of (price, limit, needs) bring within ``left``, or ``least`` if more."""
+    most = [min([n, *(has // x for has, x in zip(left, a, strict=True) if x)]) for _, n, a in items]
+    # no more than what fits of each alone, nor, as needs add up to no more than left, than least if by some
+    # need all prices are at most least / left
+    alone = sum(n * p for n, (p, _, _) in zip(most, items, strict=True)) <= least
+    if alone or any(all(a[r] and least * a[r] >= has * p for p, _, a in items) for r, has in enumerate(left)):
         return least
-    alone = (
-        p * min([most, *(has // a for has, a in zip(left, asks, strict=True) if a)])
-        for p, most, asks in items
-    )
-    if sum(alone) <= least:
-        return least
-    (price, limit, needs), *rest = items
-    for n in range(min([limit, *(has // a for has, a in zip(left, needs, strict=True) if a)]), -1, -1):
+    (price, _, needs), *rest = items
+    for n in range(most[0], -1, -1):
         after = [has - n * a for has, a in zip(left, needs, strict=True)]
         least = max(least, n * price + fullest(rest, after, max(0, least - n * price)))
     return least

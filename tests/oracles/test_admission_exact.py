@@ -281,6 +281,7 @@ def test_what_exceeds_an_amount_by_less_than_highs_tells_apart_is_no_schedule(ne
     jobs = [job(chunks=1, worker_demand=[a], server_demand=[1]) for a in (need, need + 1e-6)]
     instance = cluster(jobs, worker_servers=[[2 * need]], parameter_servers=[[2]], horizon=1)
     found = by_highs(instance, exactly())
+    assert found.bound is not None
     assert found.bound >= enumerated(instance) == value_of(instance, by_branching(instance, exactly()))
     assert not instance.violations(found.schedule)
 
