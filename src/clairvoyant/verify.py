@@ -754,7 +754,7 @@ def sigmoid(top: Fraction, x: Fraction) -> tuple[Fraction, Fraction]:
 
 
 def fullest(items: list[Any], left: list[int], least: int) -> int:
-    """Return the most that whole numbers of (price, limit, needs) bring within ``left``, or ``least`` if more."""
+    """Return the most that whole (price, limit, needs) bring within ``left``; at least ``least``."""
     most = [min([n, *(has // x for has, x in zip(left, a, strict=True) if x)]) for _, n, a in items]
     # no more than what fits of each alone, nor, as needs add up to no more than left, than least if by some
     # need all prices are at most least / left
