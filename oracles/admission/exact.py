@@ -349,7 +349,7 @@ def _rows(values: dict[tuple[Any, ...], int], name: str) -> np.ndarray:
 
 
 def _near_miss(instance: AdmissionInstance, schedule: Schedule) -> bool:
-    """Return whether a schedule exceeds amounts by less than HiGHS tells apart; its bound holds all the same."""
+    """Return whether a schedule exceeds amounts by less than HiGHS tells apart; its bound holds anyway."""
     setting, broken = instance.setting, instance.violations(schedule)
     sides = {"worker capacity": setting.worker_servers, "server capacity": setting.parameter_servers}
     near = (
