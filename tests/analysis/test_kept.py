@@ -33,8 +33,10 @@ from clairvoyant.analysis.placement import experiments as placement
 from clairvoyant.analysis.placement import measures
 from clairvoyant.analysis.selection import experiments as selection
 from clairvoyant.models.base import InputError
+from clairvoyant.online.allocation.heuristics import Drf
 from clairvoyant.online.base import Policy
 from clairvoyant.online.play import Run, play
+from clairvoyant.online.views import Predicted
 
 TEN_JOBS = admission.Setup(10, 12, 3, 3)
 FEW = placement.Setup(4, None, 3.0, size="tiny")
@@ -496,6 +498,16 @@ def test_settings_of_any_class_and_all_of_an_array_count() -> None:
     found = [identity.settings_of(Plain(share)) for share in (1, 2, long, other)]
     assert len({json.dumps(one) for one in found}) == 4
     assert identity.settings_of(Plain(long.copy())) == found[2]
+
+
+def test_only_what_the_package_itself_plays_is_trusted(monkeypatch: pytest.MonkeyPatch) -> None:
+    forged = type("Drf", (Drf,), {"__module__": Drf.__module__})
+    asks = object.__new__(Predicted)
+    trusted: list[bool] = []
+    monkeypatch.setattr(kept, "play_watched", lambda *_, **options: trusted.append(options["trusted"]))
+    for policy in (Drf(), forged(), asks, Plain(1)):
+        kept.play(policy, None)  # type: ignore[arg-type]
+    assert trusted == [True, False, False, False]
 
 
 def test_what_was_typed_in_is_known_by_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
