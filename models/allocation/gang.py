@@ -16,7 +16,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, ClassVar, Literal, Self
+from typing import Any, ClassVar, Literal, NamedTuple, Self
 
 import numpy as np
 
@@ -26,6 +26,16 @@ from . import draw
 from .episode import SlotEpisode
 from .instance import FIELDS, SIZE, AllocationInstance
 from .setting import TOLERANCE, Setting
+
+
+class _Scheduled(NamedTuple):
+    """What a decision schedules."""
+
+    least: np.ndarray  # what counts as nothing, shape (pairs, K)
+    sums: np.ndarray  # what each task holds, shape (G, K)
+    holds: np.ndarray  # tasks that hold more than that somewhere, shape (G,)
+    lack: np.ndarray  # by how many tasks a port that holds something falls short of its minimum, shape (L,)
+    held: np.ndarray  # what is scored, shape (pairs, K)
 
 
 @dataclass(frozen=True, eq=False)
@@ -107,9 +117,35 @@ class AllocationGangSetting:
         np.add.at(total, self.pair_task, y)
         return total
 
+    def held(self, y: np.ndarray) -> np.ndarray:
+        """Return what a decision is scored as, shape (pairs, K): 0 where what it holds counts as nothing.
+
+        That is where ``y`` is below 0 by no more than the tolerance, and everything of a task that is not
+        scheduled; see :meth:`violations`.
+        """
+        return self._scheduled(y).held
+
+    def _scheduled(self, y: np.ndarray) -> _Scheduled:
+        """Return which tasks a decision schedules, and what that leaves of it."""
+        least = TOLERANCE * np.minimum(
+            self.task_demand[self.pair_task], self.base.capacity[self.base.server[self.pair_edge]]
+        )
+        inside = np.where((y < 0.0) & (y >= -least), 0.0, y)
+        held = np.zeros(len(self.task_port), dtype=bool)
+        np.logical_or.at(held, self.pair_task, ~(y <= least).all(axis=1))
+        sums = self.task_sums(inside)
+        can = held | (sums >= self.task_floor * (1.0 - TOLERANCE)).all(axis=1)
+        count = np.bincount(self.task_port, weights=can, minlength=self.ports)
+        lack = np.where(
+            np.bincount(self.task_port, weights=held, minlength=self.ports) > 0, self.minimum - count, 0
+        )
+        on = held | (can & (count >= self.minimum)[self.task_port])
+        return _Scheduled(least, sums, held, lack, np.where(on[self.pair_task][:, None], inside, 0.0))
+
     def port_rewards(self, y: np.ndarray) -> np.ndarray:
-        """Return each port's reward per arriving job, shape (L,)."""
-        return self.base.port_rewards(self.totals(y))
+        """Return each port's reward per arriving job, of what :meth:`held` returns, shape (L,)."""
+        total = self.totals(self.held(y))
+        return self.base.gains(total) - self.base.penalties(total)
 
     def evaluate(self, y: np.ndarray, arrivals: np.ndarray) -> tuple[float, bool]:
         """Return the slot's reward and whether ``y`` is feasible."""
@@ -121,22 +157,19 @@ class AllocationGangSetting:
     def violations(self, y: Any) -> list[Violation]:
         """List the broken constraints; every limit counts in its own unit.
 
-        Whether a task is scheduled is read from ``y``: it is if it holds anything. A task without a floor
-        may count as scheduled while it holds nothing. Indices: "nonnegative" port, server, task, kind;
-        "floor" and "demand" port, task, kind; "minimum" port; "capacity" server, kind.
+        Whether a task is scheduled is read from ``y``: it is if it holds more than the tolerance anywhere.
+        One that holds less, or nothing, may count as scheduled if that is no less than its floor. A floor is
+        kept within the tolerance: that can earn what is above the bound of all that keep it. Indices:
+        "nonnegative" port, server, task, kind; "floor" and "demand" port, task, kind; "minimum" port;
+        "capacity" server, kind.
         """
         array = self.check_shape(y)
         found = []
-        least = TOLERANCE * np.minimum(
-            self.task_demand[self.pair_task], self.base.capacity[self.base.server[self.pair_edge]]
-        )
+        least, sums, holds, lack, held = self._scheduled(array)
         for i, k in np.argwhere(~(array >= -least)):
             port, server = self.base.edges[self.pair_edge[i]].tolist()
             task = self._rank(int(self.pair_task[i]))
             found.append(Violation("nonnegative", (port, server, task, int(k)), float(-array[i, k])))
-        sums = self.task_sums(array)
-        holds = np.zeros(len(self.task_port), dtype=bool)
-        np.logical_or.at(holds, self.pair_task, ~(array <= least).all(axis=1))
         for name, excess, limit in (
             ("floor", self.task_floor - sums, self.task_floor),
             ("demand", sums - self.task_demand, self.task_demand),
@@ -144,8 +177,8 @@ class AllocationGangSetting:
             for g, k in np.argwhere(~(excess <= TOLERANCE * limit) & holds[:, None]):
                 at = (int(self.task_port[g]), self._rank(g), int(k))
                 found.append(Violation(name, at, float(excess[g, k])))
-        found += self._too_few(holds)
-        used = self.base.server_sums(self.totals(array))
+        found += [Violation("minimum", (int(p),), float(lack[p])) for p in np.flatnonzero(lack > 0)]
+        used = self.base.server_sums(self.totals(held))
         excess = used - self.base.capacity
         for r, k in np.argwhere(~(excess <= TOLERANCE * self.base.capacity)):
             found.append(Violation("capacity", (int(r), int(k)), float(excess[r, k])))
@@ -154,14 +187,6 @@ class AllocationGangSetting:
     def _rank(self, task: int) -> int:
         """Return a task's number among its port's tasks."""
         return int(task - np.searchsorted(self.task_port, self.task_port[task]))
-
-    def _too_few(self, holds: np.ndarray) -> list[Violation]:
-        """List the ports with some tasks scheduled, but fewer than the minimum."""
-        free = (self.task_floor <= TOLERANCE * self.task_demand).all(axis=1)
-        some = np.bincount(self.task_port, weights=holds, minlength=self.ports)
-        most = np.bincount(self.task_port, weights=holds | free, minlength=self.ports)
-        lack = np.where(some > 0, self.minimum - most, 0)
-        return [Violation("minimum", (int(p),), float(lack[p])) for p in np.flatnonzero(lack > 0)]
 
 
 GANG = Record(

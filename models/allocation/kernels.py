@@ -25,29 +25,31 @@ def evaluate(  # type: ignore[no-untyped-def]
 ):
     """Return the reward of one slot (5), (7) and whether the decision keeps (3) and (4).
 
-    Log utilities of a row are summed as one logarithm of a product.
+    What is beyond 0 or the demand within the tolerance is held at it: no more scores than what is feasible.
+    Log utilities of a row are summed as one logarithm of a product, of which 1 less is kept: what is small
+    beside 1 is not lost.
     """
     kinds = overhead.shape[0]
     sums = np.zeros((arrivals.shape[0], kinds))
     used = np.empty(kinds)
-    product = np.empty(kinds)
+    growth = np.empty(kinds)  # the product of all 1 + v, less 1
     feasible = True
     reward = 0.0
     for r in range(capacity.shape[0]):
         used[:] = 0.0
-        product[:] = 1.0
+        growth[:] = 0.0
         for e in range(server_start[r], server_start[r + 1]):
             jobs = arrivals[port[e]]
             for k in range(kinds):
                 v = y[e, k]
                 limit = demand[e, k]
-                if not (v >= -tolerance * limit and v <= limit + tolerance * limit):
+                if v >= -tolerance * limit and v <= limit + tolerance * limit:
+                    v = _clip(v, limit)
+                else:
                     feasible = False
                 used[k] += v
-            if jobs == 0:
-                continue
-            for k in range(kinds):
-                v = y[e, k]
+                if jobs == 0:
+                    continue
                 sums[port[e], k] += v
                 scale = alpha[r, k]
                 family = kind[r, k]
@@ -55,10 +57,10 @@ def evaluate(  # type: ignore[no-untyped-def]
                     reward += jobs * scale * v
                 elif family == _LOG:
                     if jobs == 1:
-                        product[k] *= 1.0 + v
-                        if product[k] > _HUGE:
-                            reward += scale * np.log(product[k])
-                            product[k] = 1.0
+                        growth[k] = (growth[k] + v) + growth[k] * v
+                        if growth[k] > _HUGE:
+                            reward += scale * np.log1p(growth[k])
+                            growth[k] = 0.0
                     else:
                         reward += jobs * scale * np.log1p(v)
                 elif family == _RECIPROCAL:
@@ -66,8 +68,8 @@ def evaluate(  # type: ignore[no-untyped-def]
                 else:
                     reward += jobs * scale * v / (np.sqrt(v + 1.0) + 1.0)
         for k in range(kinds):
-            if product[k] != 1.0:
-                reward += alpha[r, k] * np.log(product[k])
+            if growth[k] != 0.0:
+                reward += alpha[r, k] * np.log1p(growth[k])
             if not used[k] <= capacity[r, k] + tolerance * capacity[r, k]:
                 feasible = False
     for p in range(arrivals.shape[0]):

@@ -18,7 +18,12 @@ from ..slots import Observation as Observation
 from . import utility
 
 TOLERANCE = 1e-9
-"""A limit counts as kept if exceeded by at most this part of it, whatever the unit; a demand also below 0."""
+"""A limit counts as kept if exceeded by at most this part of it, whatever the unit; a demand also below 0.
+
+An entry that is within it beyond 0 or the demand scores as if it were there (:meth:`Setting.held`). Only
+what is above a capacity scores as it is. As rewards are concave and 0 at 0, a slot then earns at most
+1 + TOLERANCE times what can be had without any tolerance, up to the rounding of sums.
+"""
 
 
 def _kernels() -> ModuleType:
@@ -177,6 +182,15 @@ class Setting:
         np.add.at(total, self.server, y)
         return total
 
+    def held(self, y: np.ndarray) -> np.ndarray:
+        """Return what a decision is scored as, shape (E, K).
+
+        That is 0 or the demand where ``y`` is beyond it by no more than the tolerance, and ``y`` elsewhere.
+        """
+        most = self.edge_demand
+        inside = np.clip(y, 0.0, most)
+        return np.where((y >= -TOLERANCE * most) & (y <= most + TOLERANCE * most), inside, y)
+
     def gains(self, y: np.ndarray) -> np.ndarray:
         """Return each port's computation gain sum_{r,k} f(y) per job, shape (L,)."""
         values = utility.value(self.edge_kind, self.edge_alpha, y).sum(axis=1)
@@ -187,8 +201,12 @@ class Setting:
         return (self.port_sums(y) * self.overhead).max(axis=1)
 
     def port_rewards(self, y: np.ndarray) -> np.ndarray:
-        """Return q_l(y), each port's reward per arriving job (5) in the separable form (7), shape (L,)."""
-        return self.gains(y) - self.penalties(y)
+        """Return q_l(y), each port's reward per arriving job (5) in the separable form (7), shape (L,).
+
+        As :meth:`evaluate`, it scores what :meth:`held` returns.
+        """
+        held = self.held(y)
+        return self.gains(held) - self.penalties(held)
 
     def supergradient(self, y: np.ndarray, arrivals: np.ndarray) -> np.ndarray:
         """Return a supergradient (9) of the slot's reward at ``y``, shape (E, K).
@@ -218,17 +236,20 @@ class Setting:
 
     @np.errstate(over="ignore", invalid="ignore")
     def violations(self, y: Any) -> list[Violation]:
-        """List the broken constraints of (3) and (4); not-a-number entries break both limits."""
+        """List the broken constraints of (3) and (4); not-a-number entries break both limits.
+
+        Of a server's devices, those are used that :meth:`held` returns.
+        """
         array = self.check_shape(y)
-        demand = self.edge_demand
-        used = self.server_sums(array)
+        demand, capacity = self.edge_demand, self.capacity
+        used = self.server_sums(self.held(array))
         found = []
-        for name, excess, limit in (
-            ("nonnegative", -array, demand),
-            ("demand", array - demand, demand),
-            ("capacity", used - self.capacity, self.capacity),
+        for name, kept, excess in (
+            ("nonnegative", array >= -TOLERANCE * demand, -array),
+            ("demand", array <= demand + TOLERANCE * demand, array - demand),
+            ("capacity", used <= capacity + TOLERANCE * capacity, used - capacity),
         ):
-            for i, k in np.argwhere(~(excess <= TOLERANCE * limit)):
+            for i, k in np.argwhere(~kept):
                 at = (int(self.port[i]), int(self.server[i])) if name != "capacity" else (int(i),)
                 found.append(Violation(name, (*at, int(k)), float(excess[i, k])))
         return found

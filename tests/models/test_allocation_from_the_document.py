@@ -49,45 +49,79 @@ def keeps_capacity(data: dict[str, Any], servers: Sequence[int], y: Rows) -> boo
     return all(u <= c + 1e-9 * c for row, has in rows for u, c in zip(row, has, strict=True))
 
 
+def near(v: float, a: float) -> bool:
+    return -1e-9 * a <= v <= a + 1e-9 * a
+
+
+def counted(data: dict[str, Any], y: Rows) -> Rows:
+    """Return y as it counts: what is beyond a limit within the tolerance is at it."""
+    if "gang" in data:
+        return counted_gang(data, y)
+    rows = [data["demand"][p] for p, _ in edges_in_order(data)]
+    return [
+        [min(max(v, 0.0), a) if near(v, a) else v for v, a in zip(row, limits, strict=True)]
+        for row, limits in zip(y, rows, strict=True)
+    ]
+
+
 def is_feasible(data: dict[str, Any], y: Rows) -> bool:
     if "gang" in data:
         return is_feasible_gang(data, y)
     edges = edges_in_order(data)
     for (p, _), row in zip(edges, y, strict=True):
-        if not all(-1e-9 * a <= v <= a + 1e-9 * a for a, v in zip(data["demand"][p], row, strict=True)):
+        if not all(near(v, a) for a, v in zip(data["demand"][p], row, strict=True)):
             return False
-    return keeps_capacity(data, [r for _, r in edges], y)
+    return keeps_capacity(data, [r for _, r in edges], counted(data, y))
+
+
+def read_gang(data: dict[str, Any], y: Rows) -> tuple[Rows, dict[Any, list[float]], set[Any], set[Any], bool]:
+    """Return y without what is below 0, what tasks hold, which hold something or can run, and if y >= -e."""
+    gang, kinds = data["gang"], range(len(data["overhead"]))
+    held: dict[tuple[int, int], list[float]] = defaultdict(lambda: [0.0 for _ in kinds])
+    holds, rows, above = set(), [], True
+    for (_, p, r, q), row in zip(pairs_in_order(data), y, strict=True):
+        limits = [1e-9 * min(a, c) for a, c in zip(gang["demand"][p][q], data["capacity"][r], strict=True)]
+        above &= all(v >= -e for v, e in zip(row, limits, strict=True))
+        rows.append([0.0 if -e <= v < 0.0 else v for v, e in zip(row, limits, strict=True)])
+        if not all(v <= e for v, e in zip(row, limits, strict=True)):
+            holds.add((p, q))
+        held[p, q] = [h + v for h, v in zip(held[p, q], rows[-1], strict=True)]
+    tasks = [(p, q) for p, listed in enumerate(gang["floor"]) for q in range(len(listed))]
+    can = {
+        (p, q)
+        for p, q in tasks
+        if (p, q) in holds
+        or all(s >= b - 1e-9 * b for s, b in zip(held[p, q], gang["floor"][p][q], strict=True))
+    }
+    return rows, held, holds, can, above
+
+
+def enough(data: dict[str, Any], can: set[Any]) -> list[bool]:
+    return [sum(p == port for p, _ in can) >= least for port, least in enumerate(data["gang"]["minimum"])]
+
+
+def counted_gang(data: dict[str, Any], y: Rows) -> Rows:
+    rows, _, holds, can, _ = read_gang(data, y)
+    runs = enough(data, can)
+    on = [(p, q) in holds or ((p, q) in can and runs[p]) for _, p, _, q in pairs_in_order(data)]
+    return [row if counts else [0.0] * len(row) for row, counts in zip(rows, on, strict=True)]
 
 
 def is_feasible_gang(data: dict[str, Any], y: Rows) -> bool:
-    gang, pairs, kinds = data["gang"], pairs_in_order(data), range(len(data["overhead"]))
-    held: dict[tuple[int, int], list[float]] = defaultdict(lambda: [0.0 for _ in kinds])
-    scheduled = set()
-    for (_, p, r, q), row in zip(pairs, y, strict=True):
-        for k in kinds:
-            e = 1e-9 * min(gang["demand"][p][q][k], data["capacity"][r][k])
-            if not row[k] >= -e:
-                return False
-            if row[k] > e:
-                scheduled.add((p, q))
-            held[p, q][k] += row[k]
-    for p, q in scheduled:
+    gang = data["gang"]
+    _, held, holds, can, above = read_gang(data, y)
+    for p, q in holds:
         limits = zip(gang["floor"][p][q], held[p, q], gang["demand"][p][q], strict=True)
         if not all(b - 1e-9 * b <= s <= a + 1e-9 * a for b, s, a in limits):
             return False
-    for p, minimum in enumerate(gang["minimum"]):
-        mine = [(p, q) for q in range(len(gang["demand"][p]))]
-        if any(task in scheduled for task in mine):
-            idle = [q for _, q in mine if (p, q) not in scheduled]
-            needs = [zip(gang["floor"][p][q], gang["demand"][p][q], strict=True) for q in idle]
-            free = sum(all(b <= 1e-9 * a for b, a in task) for task in needs)
-            if len(mine) - len(idle) + free < minimum:
-                return False
-    return keeps_capacity(data, [r for _, _, r, _ in pairs], y)
+    runs = enough(data, can)
+    if not above or not all(runs[p] for p, _ in holds):
+        return False
+    return keeps_capacity(data, [r for _, _, r, _ in pairs_in_order(data)], counted(data, y))
 
 
 def reward(data: dict[str, Any], y: Rows, arrivals: Sequence[int]) -> float:
-    edges, kinds = edges_in_order(data), range(len(data["overhead"]))
+    edges, kinds, y = edges_in_order(data), range(len(data["overhead"])), counted(data, y)
     if "gang" in data:
         amounts = [[0.0 for _ in kinds] for _ in edges]
         for (e, *_), row in zip(pairs_in_order(data), y, strict=True):
@@ -234,15 +268,26 @@ def test_the_simulator_finds_the_same_gangs_feasible(data: st.DataObject, instan
     same_verdict(instance, y)
 
 
-@pytest.mark.parametrize(("floor", "feasible"), [(0.0, True), (0.9e-9, True), (2e-9, False), (0.5, False)])
-def test_a_task_that_needs_nothing_counts_as_scheduled(floor: float, feasible: bool) -> None:
+@pytest.mark.parametrize(
+    ("floor", "holds", "feasible"),
+    [
+        (0.0, 0.0, True),
+        (0.9e-9, 0.0, False),
+        (0.9e-9, 0.9e-9, True),
+        (2e-9, 0.0, False),
+        (0.5, 0.4e-9, False),
+    ],
+)
+def test_a_task_that_holds_all_it_needs_counts_as_scheduled(
+    floor: float, holds: float, feasible: bool
+) -> None:
     instance = cv.generate("allocation-gang", size="tiny", seed=1, ports=1, servers=1)
     plain = instance.to_dict()
     kinds = len(plain["overhead"])
     plain |= {"demand": [[1.0] * kinds], "capacity": [[1.0] * kinds], "edges": [[0, 0]]}
     floors = [[[0.5] * kinds, [floor] * kinds]]
     plain["gang"] = {"demand": [[[1.0] * kinds] * 2], "floor": floors, "minimum": [2]}
-    y = np.array([[0.5] * kinds, [0.0] * kinds])
+    y = np.array([[0.5] * kinds, [holds] * kinds])
     assert same_verdict(type(instance).from_dict(plain), y) == feasible
 
 
