@@ -22,6 +22,10 @@ from ..program import power_of_two
 ROUNDING = 2.0**-48
 """For each channel and a few more: what rounding may take from a bound by prices, relative to all in it."""
 
+FAINT = 2.0**-120
+"""What all squared widths, in units of the largest term, add up to at least, or else have no price: the root
+is then less than rounding, and is added to the bound as it is."""
+
 
 @dataclass(frozen=True)
 class Prices:
@@ -47,8 +51,8 @@ def best_prices(
     """
     from . import kernels
 
-    root = bool(q.any())
     unit = power_of_two(max(float(v.max(initial=0.0)), math.sqrt(float(q.max(initial=0.0))))) or 1.0
+    root, width = float((q / unit / unit).sum()) >= FAINT, math.sqrt(float(q.sum()))
     binding = demand.sum(axis=0) > capacity
     columns = [demand[:, binding] / capacity[binding]]
     limits = [1.0] * int(binding.sum())
@@ -60,8 +64,8 @@ def best_prices(
     prices = kernels.prices(gain, weights, limit, root)
     reduced = gain - weights @ prices
     added = float(np.maximum(reduced, 0.0).sum()) + float(limit @ prices)
-    bound = added + (0.25 / prices[0] if root else 0.0)
+    bound = added + (0.25 / prices[0] if root else width / unit)
     size = float(gain.sum() + (abs(weights) @ prices).sum() + abs(limit) @ prices) + bound
     bound += ROUNDING * (len(v) + 8) * size
-    whole = not root and bool((v == np.floor(v)).all())
-    return Prices(reduced * unit, bound * unit, whole, 0.5 / float(prices[0]) * unit if root else 0.0)
+    whole = width == 0.0 and bool((v == np.floor(v)).all())
+    return Prices(reduced * unit, bound * unit, whole, 0.5 / float(prices[0]) * unit if root else width)

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from .. import stopwatch
-from ..base import InputError, frozen_copy, numbers
+from ..base import SMALLEST, frozen_copy, numbers
 from ..program import CAREFUL, TIGHT, PyomoProgram, SolverError, power_of_two
 from ..stopwatch import library
 from .gang_channels import GangChannels
@@ -40,7 +40,10 @@ MARGIN = 1e-9
 """Part of :func:`ceiling` that is added to HiGHS's bound for its tolerances."""
 
 LEAST_SPREAD = 1e-8
-"""The least positive squared width of an index, as a part of the largest one."""
+"""Squared widths that differ by more than this factor get cuts whose coefficients differ by less."""
+
+LEAST_RISE = 2e-12
+"""The least positive coefficient of a cut: HiGHS leaves out those up to 1e-12, whatever it is told."""
 
 TOLERANCE = 1e-7
 """Default distance of bound and value, beyond the margin, at which an index search ends."""
@@ -203,11 +206,12 @@ class _Search:
             m, {"x": (setting.channels,)}, title="", equations=(), highs_options=CAREFUL
         )
 
-    def cut(self, q: np.ndarray, slope: float, offset: float) -> None:
-        """Add z <= slope q.x + offset."""
+    def cut(self, rise: np.ndarray, offset: float) -> None:
+        """Add z <= rise.x + offset, of which HiGHS leaves nothing out: small coefficients are raised."""
         m = self.model
-        rise = sum(float(slope * q[e]) * m.x[e] for e in self.channels.tolist())
-        m.cut.add(m.z - rise <= offset)
+        kept = np.where(rise > 0.0, np.maximum(rise, LEAST_RISE), 0.0)
+        total = sum(float(kept[e]) * m.x[e] for e in self.channels.tolist())
+        m.cut.add(m.z - total <= offset)
 
     def best(self, values: np.ndarray, gap: float, *, index: bool = False) -> tuple[np.ndarray | None, float]:
         """Maximise values.x, plus z for an index; return a decision, ``None`` if time is up, and a bound."""
@@ -353,16 +357,16 @@ def best_gang_index(
     For every lambda > 0, sqrt(q.x) <= q.x / (2 lambda) + lambda / 2, with equality at lambda = sqrt(q.x).
     While every task can have its best server at once, lambda alone is improved. Then 0/1 programs with a
     variable z <= q.x / (2 lambda) + lambda / 2 follow, one cut for every incumbent, beginning with
-    z <= q.x / sqrt(smallest positive q), which holds since x is binary.
+    z <= q.x / sqrt(smallest positive q), which holds since x is binary. For widths that are far apart see
+    :meth:`_Index.first_rise` and :meth:`_Index.rise`.
 
     As many untried channels as possible come first: each adds a bonus larger than any index.
 
     ``v`` and ``q`` are the estimated mean >= 0 and the squared width >= 0 of each channel, ignored where
-    ``untried``. A width is 0 or at least ``LEAST_SPREAD`` of the largest: HiGHS does not distinguish smaller
-    ones. Bound and value may differ by ``tolerance``, a part of the index, beyond the margin. ``start`` is
-    the first lambda, for instance that of the slot before; any positive number gives the same index. If
-    ``listed`` is the list of :func:`every_decision` for this slot, it is enumerated, and no program is
-    solved.
+    ``untried``. Bound and value may differ by ``tolerance``, a part of the index, beyond the margin.
+    ``start`` is the first lambda, for instance that of the slot before; any positive number gives the same
+    index. If ``listed`` is the list of :func:`every_decision` for this slot, it is enumerated, and no program
+    is solved.
 
     ``value`` and ``bound`` of the choice are those of the index, without any bonus; ``closed`` says also that
     no decision has more untried channels than ``marked``. An answer of HiGHS that fails our own check is a
@@ -370,16 +374,13 @@ def best_gang_index(
     """
     end = math.inf if time_limit is None else stopwatch.now() + time_limit
     jobs = numbers(arrivals, "arrivals", (setting.ports,), integer=True, high=1)
-    spread = numbers(q, "q", (setting.channels,))
-    least = LEAST_SPREAD * spread.max(initial=0.0)
-    for e in np.flatnonzero((spread > 0.0) & (spread < least))[:1]:
-        raise InputError(f"q[{e}]: {spread[e]:g} is neither 0 nor at least {least:g}")
-    mean = numbers(v, "v", (setting.channels,))
+    spread, mean = _weights(q, "q", setting), _weights(v, "v", setting)
     first = np.zeros(setting.channels, dtype=bool) if untried is None else np.asarray(untried, dtype=bool)
     known = usable(setting, jobs) & ~first
     largest = max(mean[known].max(initial=0.0), math.sqrt(spread[known].max(initial=0.0)))
     unit = power_of_two(float(largest)) or 1.0
-    search = _Index(setting, mean / unit, spread / unit / unit, jobs, first, tolerance)
+    line, square = (np.where(known, weights, 0.0) / unit for weights in (mean, spread))
+    search = _Index(setting, line, square / unit, jobs, first, tolerance)
     if listed is not None:
         search.go_through(listed)
     else:
@@ -387,7 +388,18 @@ def best_gang_index(
         if not search.closed and stopwatch.now() < end:
             search.with_solver(_Search(setting, jobs, end), free)
     found = search.result()
-    return found._replace(value=found.value * unit, bound=found.bound * unit)
+    bound = found.bound * unit  # which rounds where the result is below the least normal number
+    return found._replace(value=found.value * unit, bound=bound + (math.ulp(0.0) if bound > 0.0 else 0.0))
+
+
+def _weights(given: Any, field: str, setting: GangChannels) -> np.ndarray:
+    """Return checked weights of the channels; they may be nearer to 0 than the least normal number.
+
+    Averages of tiny utilities are.
+    """
+    array = np.asarray(given, dtype=np.float64)
+    numbers(np.where((array > 0.0) & (array < SMALLEST), SMALLEST, array), field, (setting.channels,))
+    return array
 
 
 class _Index:
@@ -410,6 +422,7 @@ class _Index:
         most = ceiling(setting, self.v, jobs) + math.sqrt(ceiling(setting, self.q, jobs))
         self.bonus = 2.0 ** math.ceil(math.log2(most + 1.0) + 0.5) if untried.any() else 0.0
         self.weight = self.v + self.bonus * untried
+        self.apart = False  # whether HiGHS would not tell the widths of a cut apart
         self.gross = ceiling(setting, self.weight, jobs) + math.sqrt(ceiling(setting, self.q, jobs))
         self.margin = MARGIN * self.gross
         self.allowed = tolerance * (most or 1.0)  # the bonus is at least 2
@@ -464,16 +477,32 @@ class _Index:
             self.take(linear, ceiling(self.setting, self.weight, self.jobs))
         return at
 
+    def first_rise(self, least: float) -> np.ndarray:
+        """Return the coefficients of the first cut; ``least`` is the smallest positive q of those usable.
+
+        Where widths are far apart, they are sqrt(q): the root of a sum is at most the sum of the roots.
+        """
+        return np.sqrt(self.q) if self.apart else self.q * (1.0 / math.sqrt(least))
+
+    def rise(self, at: float) -> np.ndarray:
+        """Return the coefficients of x in z <= q.x / (2 lambda) + lambda / 2, shape (E,).
+
+        Where widths are far apart, they are cut to the largest sqrt(q.x) of all, Z: a chosen channel whose
+        coefficient is cut allows z <= Z, and no z is larger. At the decision of lambda itself nothing is
+        cut, since its q are at most lambda^2, and so its coefficients at most lambda / 2.
+        """
+        rise: np.ndarray = self.q * (0.5 / at)
+        return np.minimum(rise, math.sqrt(ceiling(self.setting, self.q, self.jobs))) if self.apart else rise
+
     def with_solver(self, search: _Search, at: float) -> None:
         """Solve 0/1 programs with one cut more each time until the gap is closed or time is up."""
         able = self.q[search.channels]
-        if (able > 0.0).any():
-            search.cut(self.q, 1.0 / math.sqrt(able[able > 0.0].min()), 0.0)
-        else:
-            search.cut(self.q, 0.0, 0.0)
+        least = float(able[able > 0.0].min(initial=math.inf))
+        self.apart = least < LEAST_SPREAD * float(able.max(initial=0.0))
+        search.cut(self.first_rise(least), 0.0)
         for _ in range(MOST_ROUNDS):
             if at > 0.0:
-                search.cut(self.q, 0.5 / at, 0.5 * at)
+                search.cut(self.rise(at), 0.5 * at)
             x, bound = search.best(self.weight, 0.25 * self.allowed / self.gross, index=True)
             self.bound = min(self.bound, bound + self.margin)
             if x is None:

@@ -18,6 +18,9 @@ TAKE, SKIP, BACK = 0, 1, 2
 NODES_PER_TABLE = 500
 """Entries of a table that take as long as a node of the search."""
 
+HIDDEN = 2.0**-50
+"""A part of all bonuses together: what is no more may be lost where they are added up."""
+
 PRICE_STEPS, PRICE_GAP = 100, 1e-6
 """The most steps to the best prices, and the relative distance from their bound at which they end."""
 
@@ -186,7 +189,8 @@ def close_at_root(what, demand, capacity, grid, tables, lines, best, tolerance):
         if count == goal and reached > value:
             value = reached
             best[:] = x
-        if leading == goal and line == 0.0 and square == 0.0:  # nothing fits beside what comes first
+        nothing = leading == goal and line == 0.0 and square == 0.0
+        if nothing and not hides(bonus, lam, what):  # nothing fits beside what comes first
             return number + 1, value, value, nodes
         if bound - value <= margin(tolerance, value, goal * bonus) or lam == 0.0:
             return number + 1, value, bound, nodes
@@ -238,6 +242,18 @@ def _fill(table, lam, what, grid, floors):  # type: ignore[no-untyped-def]
         no = blocked[like[i]]
         layer(table[i + 1], table[i], gain[i], offsets[i], no, floors[i], digits, rows, width)
     return bonus
+
+
+@njit(cache=True, error_model="numpy")
+def hides(bonus, lam, what):  # type: ignore[no-untyped-def]
+    """Return whether the bonuses are so large that a sum with them does not tell of some item."""
+    values, spread, _, first, goal = what
+    half = 0.5 / lam if lam > 0.0 else 0.0
+    for i in range(values.shape[0]):
+        some = not first[i] and (values[i] > 0.0 or spread[i] > 0.0)
+        if some and values[i] + half * spread[i] <= HIDDEN * goal * bonus:
+            return True
+    return False
 
 
 @njit(cache=True, error_model="numpy")

@@ -304,7 +304,7 @@ class Knapsack:
         x = np.zeros(len(self.fits), dtype=bool)
         x[items[best]] = True
         proven = max(value, bound)
-        if proven > 0.0:
+        if proven > 0.0 or any(kernels.hides(bonus, lam, what) for lam, bonus in lines[:count]):
             proven += tolerance[0] * (value + bonus) + n * TINIEST
         return Choice(x, float(value), float(proven), goal, tuple(lines[:count, 0].tolist()), nodes)
 
@@ -463,7 +463,7 @@ def _first_lambda(spread: np.ndarray, guess: np.ndarray) -> float:
     """Return the initial multiplier: that of the warm start, or one in the middle of what is possible."""
     square = float(spread[guess].sum())
     if square == 0.0:
-        square = 0.5 * float(spread.sum())
+        square = 0.5 * float(spread.sum()) or float(spread.sum())  # half of the least number is 0
     return math.sqrt(square)
 
 

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from ..base import SMALLEST as NORMAL
 from ..base import InputError, numbers
 from ..program import CAREFUL, SOLVER_TOLERANCE, TIGHT, PyomoProgram, SolverError, power_of_two
 from ..stopwatch import library
@@ -148,7 +149,8 @@ def best_by_program(
     infeasible; and a bound that no set exceeds, its tolerance of 1e-10 for each channel added.
     """
     unit = power_of_two(max(float(v.max(initial=0.0)), math.sqrt(float(q.max(initial=0.0))))) or 1.0
-    line, square = v / unit, q / unit / unit
+    line = np.where(v > 0.0, np.maximum(v / unit, NORMAL), 0.0)  # programs refuse smaller ones
+    square = q / unit / unit
     square = np.where(q > 0.0, np.maximum(square, SMALLEST), 0.0)
     lambdas = [lam / unit] if q.any() else []
     if lambdas:

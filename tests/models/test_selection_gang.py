@@ -1,6 +1,7 @@
 """Gangs of the selection problem: sound set, programs, searches, oracle, policy and generators."""
 
 import inspect
+from fractions import Fraction
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -29,6 +30,7 @@ from clairvoyant.models.selection.gang_program import (
     most_tasks,
 )
 from clairvoyant.models.selection.generate import generate as generate_base
+from clairvoyant.models.selection.setting import Observation
 from clairvoyant.online.play import Replay, play
 from clairvoyant.online.selection.gang import GangEsdp
 from clairvoyant.online.selection.variances import GangEscbV
@@ -98,7 +100,7 @@ def test_the_index_is_that_of_the_best_of_all_decisions(
 ) -> None:
     s, arrivals = instance.setting, instance.arrivals[0]
     numbers = st.sampled_from([0.0, 0.5, 1.0]) | st.floats(0.0, 4.0, allow_subnormal=False)
-    widths = st.sampled_from([0.0, 0.5, 1.0]) | st.floats(4e-8, 4.0)
+    widths = st.sampled_from([0.0, 0.5, 1.0, 1e-20]) | st.floats(4e-8, 4.0) | st.floats(0.0, 1e-6)
     v, q = (
         np.array(data.draw(st.lists(each, min_size=s.channels, max_size=s.channels)))
         for each in (numbers, widths)
@@ -122,11 +124,64 @@ def test_the_index_is_that_of_the_best_of_all_decisions(
     assert most_tasks(s, untried, arrivals).marked == count.max()
 
 
-def test_widths_that_no_solver_tells_apart_are_refused() -> None:
-    s = BINDING.setting
-    q = np.where(np.arange(s.channels) == 1, 1e-12, 0.5)
-    with pytest.raises(InputError, match=r"q\[1\]: 1e-12 is neither 0 nor at least 5e-09"):
-        best_gang_index(s, np.zeros(s.channels), q, np.ones(3, dtype=int))
+@pytest.mark.parametrize("least", [1e-9, 1e-12, 1e-18, 1e-30, 5e-324])
+def test_widths_that_no_solver_tells_apart_have_the_best_index_all_the_same(least: float) -> None:
+    s, jobs = BINDING.setting, np.ones(3, dtype=int)
+    every = brute_force(s, jobs)
+    for few in range(s.channels):  # the first ones are wide, or the last ones
+        for q in (np.where(np.arange(s.channels) < few, 0.5, least), np.linspace(least, 1.0, s.channels)):
+            for v in (np.zeros(s.channels), np.linspace(0.0, 1.0, s.channels)[::-1]):
+                want = (every @ v + np.sqrt(every @ q)).max()
+                found = best_gang_index(s, v, q, jobs)
+                assert found.closed
+                assert want - 1e-9 <= found.bound <= want + 1e-6
+                assert found.value == pytest.approx(want, abs=1e-6)
+
+
+def two_tasks(**options: Any) -> SelectionGangInstance:
+    return SelectionGangInstance(
+        channels=[[0, 0], [1, 0]],
+        task_port=[0, 1],
+        demand=[[1], [1]],
+        capacity=[[2]],
+        minimum=[1, 1],
+        mean=[1.0, 0.5],
+        **options,
+    )
+
+
+def test_a_policy_of_gangs_plays_on_after_any_number_of_uses() -> None:
+    s = two_tasks(arrivals=[[1, 1]]).setting
+    for uses in (100, 18_000, 10**9):
+        policy = GangEscbV()
+        policy.start(s, np.random.default_rng(0))
+        policy._seen.count[:] = [uses, 1]
+        policy._seen.total[:] = [uses, 0.5]
+        policy._seen.squares[:] = [uses, 0.25]
+        policy._listed[np.array([1, 1]).tobytes()] = None  # as where decisions are many
+        np.testing.assert_array_equal(policy.decide(Observation(uses, np.array([1, 1]))), [1.0, 1.0])
+
+
+@pytest.mark.parametrize("few", [True, False])
+def test_a_policy_of_gangs_plays_on_where_averages_are_below_the_least_normal_number(
+    few: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if not few:
+        monkeypatch.setattr(gang_program, "every_decision", lambda *_: None)
+    policy = GangEscbV()
+    play(policy, two_tasks(path=[[2.5e-308, 0.0], [0.0, 0.0]] * 2, arrivals=[[1, 1]] * 4))
+    assert 0.0 < policy._seen.mean[0] < 2.2e-308
+
+
+@pytest.mark.parametrize("size", [5e-324, 3e-324 * 7, 1e-310, 1e-307])
+def test_an_index_of_tiny_numbers_is_within_its_bound(size: float) -> None:
+    s, jobs = BINDING.setting, np.ones(3, dtype=int)
+    v = size * np.arange(s.channels)
+    found = best_gang_index(s, v, np.zeros(s.channels), jobs)
+    want = max(sum(map(Fraction, v[x > 0.0])) for x in brute_force(s, jobs))
+    assert want <= Fraction(found.bound)
+    assert found.value <= found.bound
+    assert found.value == pytest.approx(float(want), rel=1e-6)
 
 
 def test_the_literal_and_the_sound_program_as_declared_agree_with_the_search() -> None:

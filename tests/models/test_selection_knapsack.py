@@ -135,6 +135,56 @@ def test_what_prices_decide_beforehand_costs_nothing(core: int, monkeypatch: pyt
     inner()
 
 
+@pytest.mark.parametrize("small", [0, knapsack.SMALL_TABLE])
+def test_numbers_of_any_size_have_a_bound(small: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(knapsack, "SMALL_TABLE", small)
+    monkeypatch.setattr(knapsack, "CORE", 2)
+    sizes = st.sampled_from([5e-324, 1e-322, 1e-308, 1e-200, 1e-165, 1e-40, 1e-17, 1.0, 1e80, 1e140])
+
+    @settings(deadline=None, max_examples=150)
+    @given(problems(), st.lists(sizes, min_size=12, max_size=12))
+    def inner(problem: dict[str, Any], scales: list[float]) -> None:
+        count = problem["setting"].channels
+        values, spread = (
+            np.where(problem[name] > 0.0, problem[name] * scale, 0.0)
+            for name, scale in (("values", scales[:count]), ("spread", scales[6 : 6 + count]))
+        )
+        problem |= {"values": values, "spread": spread, "cap": math.inf}
+        best = max(objective(problem, x) for x in subsets(problem["setting"], problem["open"]))
+        found = solve(problem)
+        reached = objective(problem, found.x.astype(np.int64))
+        gross = float(values.sum()) + math.sqrt(float(spread.sum()))
+        assert found.first == reached[0] == best[0]
+        assert best[1] * (1.0 - 1e-15) <= found.bound <= found.value + 1e-9 * gross + 1e-161
+        assert reached[1] >= best[1] - 1e-9 * gross
+
+    inner()
+
+
+def test_what_bonuses_hide_is_in_the_bound() -> None:
+    setting = SelectionInstance(
+        edges=[[0, e] for e in range(3)],
+        demand=[[1], [2], [1]],
+        capacity=[2],
+        mean=[0.0] * 3,
+        arrivals=[[1]],
+    ).setting  # beside the last one the first fits, whose value is less than rounding of the other's
+    first = np.array([False, False, True])
+    for values, spread in (([1e-17, 1.0, 0.0], np.zeros(3)), (np.zeros(3), [1e-17, 1.0, 0.0])):
+        found = setting.knapsack.best(values, spread, first=first)
+        assert found.first == 1
+        assert found.bound >= max(1e-17, math.sqrt(spread[0]))
+
+
+def test_the_root_of_the_least_number_counts() -> None:
+    setting = SelectionInstance(
+        edges=[[0, 0]], demand=[[1]], capacity=[1], mean=[0.0], arrivals=[[1]]
+    ).setting
+    found = setting.knapsack.best([0.0], [5e-324])
+    assert found.x.tolist() == [True]
+    assert math.sqrt(5e-324) == found.value <= found.bound
+
+
 def test_few_channels_are_not_enough_for_a_proof(monkeypatch: pytest.MonkeyPatch) -> None:
     rng = np.random.default_rng(3)
     for seed in range(30):
