@@ -426,7 +426,8 @@ def _fallback(
         entry = (gained - paid + 2.0**-48 * (gained + paid)).sum(axis=1)
         port = np.bincount(setting.port, weights=entry, minlength=setting.ports)
         above = float(np.sum(price * setting.capacity)) + patterns @ (once * port)
-        bounds.append(above * (1.0 + 1e-12) + math.ulp(0.0) * np.count_nonzero(gained))
+        rounded = max(1e-12, 2.0**-52 * (gained.size + setting.ports + 64))  # of sums one after the other
+        bounds.append(above * (1.0 + rounded) + math.ulp(0.0) * np.count_nonzero(gained))
     return frozen(y), patterns @ setting.port_rewards(y), np.minimum(*bounds)
 
 
