@@ -25,7 +25,7 @@ from .gang import AllocationGangSetting
 from .instance import LARGEST
 
 ROUNDING = 2.0**-40
-"""Part of the sums that values, bounds and rows are made of that counts as rounding, or more if they are long."""
+"""Part of the sums that values, bounds and rows are made of that counts as rounding, of long ones more."""
 
 CLIPS = 10
 """How often demands are cut to what gains can pay for; a square root of 1e50 is then near where it ends."""
