@@ -25,7 +25,7 @@ from .gang import AllocationGangSetting
 from .instance import LARGEST
 
 ROUNDING = 2.0**-40
-"""Part of the sums that values, bounds and rows are made of that counts as rounding."""
+"""Part of the sums that values, bounds and rows are made of that counts as rounding, of long ones more."""
 
 CLIPS = 10
 """How often demands are cut to what gains can pay for; a square root of 1e50 is then near where it ends."""
@@ -76,9 +76,7 @@ class Reduced(NamedTuple):
 
     def port_sum(self, rows: np.ndarray) -> np.ndarray:
         """Return the sum over each port's tasks, shape (L, K)."""
-        total = np.zeros((self.setting.ports, rows.shape[1]))
-        np.add.at(total, self.setting.task_port, rows)
-        return total
+        return _added(rows, self.setting.task_port, self.setting.ports)
 
     def gross(self) -> float:
         """Return sum N f at the most each edge can carry: no allocation is worth more."""
@@ -87,12 +85,28 @@ class Reduced(NamedTuple):
         return float(self.weights[base.port] @ gain)
 
 
+def _added(rows: np.ndarray, port: np.ndarray, ports: int) -> np.ndarray:
+    """Return the sums of numbers >= 0 over each port's rows, shape (ports, columns), or more by rounding.
+
+    Each number that is added takes at most 2 ** -53 of a sum; what they take together is given back, twice.
+    """
+    total = np.zeros((ports, rows.shape[1]))
+    np.add.at(total, port, rows)
+    return total * (1.0 + np.maximum(_many(port, ports) - 1.0, 0.0)[:, None] * 2.0**-52)
+
+
+def _many(port: np.ndarray, ports: int) -> np.ndarray:
+    """Return how many rows each port has, shape (ports,)."""
+    return np.bincount(port, minlength=ports).astype(np.float64)
+
+
 def presolve(setting: AllocationGangSetting, weights: Any) -> Reduced:
     """Return the gang set reduced to where the best allocation is; weights are from 0 to 1e50."""
     n = numbers(weights, "weights", (setting.ports,), high=LARGEST)
     base = setting.base
-    near = np.zeros((setting.ports, setting.kinds))
-    np.add.at(near, base.port, base.capacity[base.server])
+    near = _added(base.capacity[base.server], base.port, setting.ports)
+    terms = _many(base.port, setting.ports) + setting.kinds + len(setting.task_port)
+    more = 1.0 + np.maximum(ROUNDING, 2.0**-52 * terms)  # sums of very many gains are rounded by more
     floor = setting.task_floor * (1.0 - ROUNDING)
     demand = np.minimum(setting.task_demand, near[setting.task_port])
     able = (n > 0.0)[setting.task_port]
@@ -102,7 +116,7 @@ def presolve(setting: AllocationGangSetting, weights: Any) -> Reduced:
         able &= enough[setting.task_port]
         found = Reduced(setting, n, demand, floor, able)
         gain = utility.value(base.edge_kind, base.edge_alpha, found.limits(able)).sum(axis=1)
-        most = np.bincount(base.port, weights=gain, minlength=setting.ports) * (1.0 + ROUNDING)
+        most = np.bincount(base.port, weights=gain, minlength=setting.ports) * more
         cap = np.divide(
             most[:, None], base.overhead, out=np.full(near.shape, np.inf), where=base.overhead > 0.0
         )

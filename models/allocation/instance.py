@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 LARGEST = 1e50
-"""The largest demand, capacity or scale; the smallest that is not 0 is its inverse."""
+"""The largest demand, capacity or scale; the smallest that is not 0 is its inverse, of an overhead too."""
 
 
 SIZE: dict[str, Any] = {"high": LARGEST, "least": 1.0 / LARGEST}
@@ -44,7 +44,7 @@ FIELDS = Record(
     Field("capacity", Number(("R", "K"), **SIZE, some=SOME), "c: devices of each kind on each server"),
     Field(
         "overhead",
-        Number(("K",), high=1.0, some=SOME),
+        Number(("K",), high=1.0, least=1.0 / LARGEST, some=SOME),
         "beta: weight of the communication overhead of each kind",
     ),
     Field(

@@ -129,25 +129,70 @@ def project_block(z, limit, cap, tau, phi, free, low, high):  # type: ignore[no-
         excess(z, limit, cap, tau, phi, free)
         if _improve(cap, tau, phi, free, low, high, iteration % 8 == 7) == 0.0:
             break
+    far = False
+    for w in range(LANES):
+        far |= _is_far(z.shape[0], cap[w], tau[w])
+    before = z.copy() if far else z
     for i in range(z.shape[0]):
         for w in range(LANES):
             z[i, w] = _clip(z[i, w] - tau[w], limit[i, w])
-    for w in range(LANES):
-        if tau[w] * z.shape[0] > 1e5 * cap[w]:
-            _shrink(z, cap, phi)
-            break
+    if far:
+        for w in range(LANES):
+            if _is_far(z.shape[0], cap[w], tau[w]):
+                _project_far(before[:, w], limit[:, w], cap[w], z[:, w])
+
+
+@njit(cache=True, error_model="numpy", inline="always")
+def _is_far(rows, cap, tau):  # type: ignore[no-untyped-def]
+    """Return whether the last digits of ``tau`` may be more than a small part of the capacity."""
+    return tau * rows > 1e5 * cap
 
 
 @njit(cache=True, error_model="numpy")
-def _shrink(z, cap, phi):  # type: ignore[no-untyped-def]
-    """Scale rows to their capacity: the last digit of a tau much above it may be more than the tolerance."""
-    phi[:] = 0.0
-    for i in range(z.shape[0]):
-        for w in range(LANES):
-            phi[w] += z[i, w]
-    for i in range(z.shape[0]):
-        for w in range(LANES):
-            z[i, w] *= cap[w] / phi[w] if phi[w] > cap[w] else 1.0
+def _filled(z, limit, at, rise):  # type: ignore[no-untyped-def]
+    """Return ``sum min(z - at + rise, limit)`` over the entries of at least ``at``, and how many can rise."""
+    total = 0.0
+    free = 0
+    for i in range(len(z)):
+        if z[i] >= at:
+            v = z[i] - at + rise
+            total += min(v, limit[i])
+            free += v < limit[i]
+    return total, free
+
+
+@njit(cache=True, error_model="numpy")
+def _least_above(z, limit, cap):  # type: ignore[no-untyped-def]
+    """Return the least entry at which, as tau, the row would not be full, by halving the sorted entries."""
+    order = np.sort(z)
+    low, high = -1, len(z) - 1  # the sum is at least cap at order[low], and below it at order[high]
+    while high - low > 1:
+        middle = (low + high) // 2
+        if _filled(z, limit, order[middle], 0.0)[0] >= cap:
+            low = middle
+        else:
+            high = middle
+    return order[high]
+
+
+@njit(cache=True, error_model="numpy")
+def _project_far(z, limit, cap, out):  # type: ignore[no-untyped-def]
+    """Set ``out`` to the projection of a row, however far it is from the capacity.
+
+    tau itself, which has no digits for the capacity there, is not formed. It is the least entry above it,
+    ``at``, less a ``rise``: only differences of entries count, which are exact where they are small.
+    Newton's method finds ``rise`` from below: every step passes a piece of the concave, piecewise linear sum.
+    """
+    at, rise = 0.0, 0.0  # where the row is not full
+    if _filled(z, limit, at, rise)[0] > cap:
+        at = _least_above(z, limit, cap)
+        for _ in range(len(z) + 8):
+            total, free = _filled(z, limit, at, rise)
+            if total >= cap or free == 0:
+                break
+            rise += (cap - total) / free
+    for i in range(len(z)):
+        out[i] = min(z[i] - at + rise, limit[i]) if z[i] >= at else 0.0
 
 
 @njit(cache=True, error_model="numpy")

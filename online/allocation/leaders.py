@@ -5,10 +5,11 @@ from __future__ import annotations
 import math
 from collections import OrderedDict
 from dataclasses import dataclass, field
-from typing import ClassVar
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 
+from ...models.allocation.bound import certificate_bound, normal
 from ...models.allocation.instance import LARGEST
 from ...models.allocation.setting import Feedback, Observation, Setting
 from ...models.draw import real
@@ -21,16 +22,32 @@ MOST_KEPT_BYTES = 2**28
 EXPERTS = 2
 
 
-def best_response(setting: Setting, weights: np.ndarray, gap: float) -> np.ndarray:
-    """Return the y in Y that earns most with so many jobs at the ports, up to a relative gap, shape (E, K).
+class Response(NamedTuple):
+    """An allocation y (E, K), and how far it is from its bound at most, relative to the bound."""
 
+    y: np.ndarray
+    gap: float
+
+
+def best_response(setting: Setting, weights: np.ndarray, gap: float) -> Response:
+    """Return the y in Y that earns most with so many jobs at the ports, up to a relative gap.
+
+    The gap of what is returned is proved by its prices, rounding included. It is above what is asked for
+    where the method stalls, as it does where scales differ by very much; at most 1, which is of no worth.
     Ports that would lose by it hold nothing.
     """
     from ...models.allocation.interior_point import solve, within
 
-    y = setting.project(solve(setting, weights, within(gap)).y)
+    found = solve(setting, weights, within(gap))
+    y = setting.project(found.y)
     y[~(setting.port_rewards(y)[setting.port] > 0.0)] = 0.0
-    return y
+    value = float(weights @ setting.port_rewards(y))
+    gross = float(weights @ (setting.gains(y) + setting.penalties(y)))
+    bound = certificate_bound(setting, weights, normal(found.w), normal(found.price))
+    if not bound < math.inf:
+        return Response(y, 1.0)
+    short = bound - value + (y.size + 8) * 2.0**-52 * gross
+    return Response(y, min(1.0, max(0.0, short / bound)) if bound > 0.0 else 0.0)
 
 
 @dataclass
@@ -48,7 +65,12 @@ class FollowLeader:
     growth
         The factor, above 1: 1.1 makes some 70 searches in 2,000 slots.
     gap
-        Of a search, relative to its bound.
+        Of a search, relative to its bound, at which it stops.
+
+    Attributes
+    ----------
+    largest_gap
+        The largest that is proved of a leader since the start: above ``gap`` where the search has stalled.
     """
 
     growth: float = 1.1
@@ -65,11 +87,13 @@ class FollowLeader:
         self._setting, self._slot, self._next = setting, 0, 1.0
         self._counts = np.full(setting.ports, 1.0 if setting.copy_of is None else 0.0)
         self._y: np.ndarray | None = None
+        self.largest_gap = 0.0
 
     def decide(self, observation: Observation) -> np.ndarray:
         """Return the leader, that of some slots ago if these were few."""
         if self._y is None or self._slot >= self._next:
-            self._y = best_response(self._setting, self._counts, self.gap)
+            self._y, gap = best_response(self._setting, self._counts, self.gap)
+            self.largest_gap = max(self.largest_gap, gap)
             self._next = max(self._slot + 1.0, self._slot * self.growth)
         return self._y
 
@@ -162,7 +186,13 @@ class SlotOptimum:
     Parameters
     ----------
     gap
-        Of the optimum of a slot, relative to its bound.
+        Of the optimum of a slot, relative to its bound, at which the search stops.
+
+    Attributes
+    ----------
+    largest_gap
+        The largest that is proved of a slot since the start. It is above ``gap`` where the search has
+        stalled: where scales differ by very much, or gains and overhead cancel up to their rounding.
     """
 
     gap: float = 1e-6
@@ -170,8 +200,8 @@ class SlotOptimum:
     traits: ClassVar[Traits] = Traits(
         problem="allocation",
         sees=frozenset({"arrivals"}),
-        guarantee="reward of every slot >= (1 - gap) times the largest one",
-        proven="weak duality, to which the interior point method runs",
+        guarantee="reward of every slot >= (1 - largest_gap) times the largest one",
+        proven="weak duality, by the prices of every slot; largest_gap is gap unless the search stalls",
     )
 
     def __post_init__(self) -> None:
@@ -181,6 +211,7 @@ class SlotOptimum:
         """Forget all patterns of arrivals."""
         self._setting = setting
         self._kept: OrderedDict[bytes, np.ndarray] = OrderedDict()
+        self.largest_gap = 0.0
         self._most = max(1, MOST_KEPT_BYTES // max(1, 8 * math.prod(setting.shape)))
 
     def decide(self, observation: Observation) -> np.ndarray:
@@ -191,6 +222,7 @@ class SlotOptimum:
             if len(self._kept) == self._most:
                 self._kept.popitem(last=False)
             weights = arrivals.astype(np.float64)
-            self._kept[key] = best_response(self._setting, weights, self.gap)
+            self._kept[key], gap = best_response(self._setting, weights, self.gap)
+            self.largest_gap = max(self.largest_gap, gap)
         self._kept.move_to_end(key)
         return self._kept[key]

@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 import math
-import sys
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, overload
 
 import numpy as np
 
-from ...models.allocation import utility
+from ...models.allocation.bound import certificate_bound as certificate_bound
+from ...models.allocation.bound import certified, normal, responses
 from ...models.allocation.gang import AllocationGangInstance
 from ...models.allocation.gang_search import best_gang
 from ...models.allocation.instance import AllocationInstance
 from ...models.allocation.program import scaled_program
 from ...models.allocation.setting import Setting
-from ...models.base import InputError, frozen, numbers
+from ...models.base import frozen, numbers
 from ...models.draw import choose
 from ...models.program import SolverError
 from ..base import (
@@ -50,54 +50,6 @@ class Certificate:
     weights: np.ndarray  # N, jobs per port, shape (L,)
     w: np.ndarray  # N_l times a point of the simplex over kinds, shape (L, K)
     price: np.ndarray  # lambda >= 0, price of each server's devices, shape (R, K)
-
-
-def certificate_bound(setting: Setting, weights: Any, w: Any, price: Any) -> float:
-    """Return a certified upper bound on max over y in Y of sum_l N_l q_l(y), by weak duality.
-
-    For every w >= 0 with sum_k w[l,k] = N_l and every price >= 0 nothing is better than::
-
-        sum_{r,k} price c + sum_{l,r,k} max over 0 <= y <= min(a, c) of N_l f(y) - (w[l,k] beta_k + price) y
-
-    because max_k beta_k Y_k >= sum_k (w[l,k] / N_l) beta_k Y_k and price (c - sum_l y) >= 0. Each inner
-    maximum has a closed form. What rounding can take away from sums by pairs is added, of numbers below the
-    least normal one too.
-
-    N is >= 0. ``w`` (L, K) has rows that sum to N_l up to rounding (a relative 1e-6); they are scaled to do
-    so exactly. ``price`` has shape (R, K). What does not fit, is negative or not finite is an InputError.
-    """
-    return _certified(setting, weights, w, price)[0]
-
-
-def _certified(setting: Setting, weights: Any, w: Any, price: Any) -> tuple[float, float]:
-    """Return the bound of :func:`certificate_bound` and the sum of all that is added and taken off in it."""
-    n = numbers(weights, "weights", (setting.ports,))
-    charge = numbers(w, "w", (setting.ports, setting.kinds)) * setting.overhead
-    cost = numbers(price, "price", setting.capacity.shape)
-    sums = np.sum(w, axis=1)
-    for port in np.flatnonzero(np.abs(sums - n) > 1e-6 * n)[:1]:
-        raise InputError(f"w[{port}]: the sum {sums[port]:g} is not the weight {n[port]:g}")
-    charge *= np.divide(n, sums, out=np.zeros_like(n), where=sums > 0)[:, None]
-    with np.errstate(over="ignore", invalid="ignore"):
-        capacity_cost = float(np.sum(cost * setting.capacity))
-        gained, paid = _responses(setting, n, charge, cost)
-        gross = capacity_cost + float(np.sum(gained)) + float(np.sum(paid))
-        tiny = math.ulp(0.0) * float(np.count_nonzero(cost) + np.count_nonzero(gained))
-        return capacity_cost + float(np.sum(gained - paid)) + 2.0**-47 * gross + tiny, gross
-
-
-def _responses(
-    setting: Setting, n: np.ndarray, charge: np.ndarray, price: np.ndarray
-) -> tuple[np.ndarray, np.ndarray]:
-    """Return gain and cost, shape (E, K), of the allocation that is best for every entry by itself.
-
-    Costs are lowered by more than their rounding: where a linear gain equals its cost, it decides.
-    """
-    weight = n[setting.port][:, None]
-    cost = (charge[setting.port] + price[setting.server]) * (1.0 - 2.0**-49)
-    limit = np.minimum(setting.edge_demand, setting.capacity[setting.server])
-    y = utility.best_response(setting.edge_kind, setting.edge_alpha, weight, cost, limit)
-    return weight * utility.value(setting.edge_kind, setting.edge_alpha, y), cost * y
 
 
 @dataclass(frozen=True)
@@ -184,18 +136,13 @@ def _checked(setting: Setting, weights: np.ndarray, found: _Found) -> _Checked:
     if broken:
         raise OracleError(f"{found.method}: the allocation is infeasible: {broken[0]}")
     gross = float(weights @ (setting.gains(y) + setting.penalties(y)))
-    certificate = Certificate(weights, _normal(found.w), _normal(found.price))
-    bound, parts = _certified(setting, weights, certificate.w, certificate.price)
+    certificate = Certificate(weights, normal(found.w), normal(found.price))
+    bound, parts = certified(setting, weights, certificate.w, certificate.price)
     if not math.isfinite(bound):
         return _Checked(y, value, gross, None, 0.0, certificate)
     if bound < value - rounding(y.size, gross):
         raise OracleError(f"{found.method}: the bound {bound!r} is below the value {value!r}")
     return _Checked(y, value, gross, bound, CANCELLED * parts, certificate)
-
-
-def _normal(multipliers: np.ndarray) -> np.ndarray:
-    """Return multipliers >= 0 without those below the least normal number: 0 proves as much."""
-    return np.where(multipliers < sys.float_info.min, 0.0, multipliers)
 
 
 def _by_interior_point(
@@ -422,11 +369,12 @@ def _fallback(
     charge = found.w * share[:, None] * setting.overhead
     bounds = []
     for price in (found.price / max(1, setting.slots), np.zeros(setting.capacity.shape)):
-        gained, paid = _responses(setting, most, charge, price)
+        gained, paid = responses(setting, most, charge, price)
         entry = (gained - paid + 2.0**-48 * (gained + paid)).sum(axis=1)
         port = np.bincount(setting.port, weights=entry, minlength=setting.ports)
         above = float(np.sum(price * setting.capacity)) + patterns @ (once * port)
-        bounds.append(above * (1.0 + 1e-12) + math.ulp(0.0) * np.count_nonzero(gained))
+        rounded = max(1e-12, 2.0**-52 * (gained.size + setting.ports + 64))  # of sums one after the other
+        bounds.append(above * (1.0 + rounded) + math.ulp(0.0) * np.count_nonzero(gained))
     return frozen(y), patterns @ setting.port_rewards(y), np.minimum(*bounds)
 
 

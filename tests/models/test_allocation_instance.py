@@ -56,7 +56,7 @@ def instances(draw: st.DrawFn) -> AllocationInstance:
         edges=draw(st.lists(st.sampled_from(pairs), unique_by=tuple)),
         demand=table(ports, kinds, amount),
         capacity=table(servers, kinds, amount),
-        overhead=[draw(st.floats(0.0, 1.0, allow_subnormal=False)) for _ in range(kinds)],
+        overhead=[draw(st.just(0.0) | st.floats(1e-50, 1.0)) for _ in range(kinds)],
         utility_kind=table(servers, kinds, st.sampled_from(utility.KINDS)),
         alpha=table(servers, kinds, st.floats(0.1, 3.0)),
         arrivals=np.array(table(slots, ports, st.integers(0, 3)), dtype=np.int64).reshape(slots, ports),
@@ -765,3 +765,10 @@ def test_sizes_that_floating_point_cannot_multiply_are_refused(value: float, mes
     for field in ("demand", "capacity"):
         with pytest.raises(InputError, match=rf"{field}\[0\]\[1\]: .*{message}"):
             AllocationInstance.from_dict(data | {field: [[1.0, value], *data[field][1:]]})
+
+
+@pytest.mark.parametrize("value", [2.3e-308, 1e-200, 0.99e-50])
+def test_an_overhead_whose_square_may_vanish_is_refused(value: float) -> None:
+    """The G of (22) would be 0, and so would the steps of OGASched, while there is something to pay."""
+    with pytest.raises(InputError, match=r"overhead\[1\]: .* neither 0 nor at least 1e-50"):
+        small(overhead=[0.5, value])

@@ -89,6 +89,62 @@ def test_row_from_1e_minus_12_to_1e12_is_feasible_and_equals_rational_arithmetic
     assert_projects_exactly(row)
 
 
+@st.composite
+def far_rows(draw: st.DrawFn) -> Row:
+    """Draw a row whose entries are far from the capacity: tied, apart by parts of it, by digits, or far."""
+    n, c, far = (
+        draw(st.integers(1, 7)),
+        10.0 ** draw(st.floats(-50.0, 50.0)),
+        10.0 ** draw(st.floats(9.0, 150.0)),
+    )
+    base = c * far
+    near: st.SearchStrategy[float] = st.sampled_from([0.0, 0.3, 1.0, -0.4, 2.5])
+    digits: st.SearchStrategy[float] = st.sampled_from([0.0, 2.0**-52, -(2.0**-52), 1.0, -0.9, -2.0])
+    z = [base * (1.0 + draw(digits)) + c * draw(near) for _ in range(n)]
+    a = [c * draw(st.sampled_from([0.0, 1e-3, 0.25, 0.5, 1.0, 7.0])) for _ in range(n)]
+    return z, [v if v >= 1e-50 else 0.0 for v in a], max(c, 1e-50)
+
+
+@given(far_rows())
+@settings(max_examples=300, deadline=None)
+def test_a_row_far_from_its_capacity_equals_rational_arithmetic(row: Row) -> None:
+    z, a, c = row
+    setting = setting_of([min(v, 1e50) for v in a], min(c, 1e50))
+    found = setting.project(np.array(z)[:, None])
+    assert setting.violations(found) == []
+    want = exact(z, setting.edge_demand[:, 0].tolist(), float(setting.capacity[0, 0]))
+    for got, true in zip(found[:, 0].tolist(), want, strict=True):
+        assert abs(Fraction(got) - true) <= Fraction(c) * Fraction(2) ** -32
+
+
+@pytest.mark.parametrize(
+    ("z", "a", "c", "want"),
+    [
+        ([2.0**53, 2.0**53], [1.0, 1.0], 1.0, [0.5, 0.5]),
+        ([1e100, 1e100, 1e99], [1.0, 0.25, 1.0], 1.0, [0.75, 0.25, 0.0]),
+        ([1e30, 1e20], [1.0, 1.0], 1.5, [1.0, 0.5]),
+        ([1e300, 1.0], [1.0, 1.0], 1.5, [1.0, 0.5]),
+        ([1e300, 1.0, -1e300], [1.0, 0.25, 9.0], 1.5, [1.0, 0.25, 0.0]),
+        ([1e308, -1e308], [0.5, 0.5], 0.5, [0.5, 0.0]),
+        ([1e16, 1e16], [1e-20, 1e-30], 1.0, [1e-20, 1e-30]),
+    ],
+)
+def test_known_rows_far_from_their_capacity(
+    z: list[float], a: list[float], c: float, want: list[float]
+) -> None:
+    assert project_row(z, a, c) == want
+
+
+def test_a_start_beyond_what_it_was_good_for_does_not_matter() -> None:
+    """A row that is not full, with the dual variable of one that was full, and far away."""
+    lanes = kernels.LANES
+    z, limit = np.repeat([[1e16], [-5.0]], lanes, axis=1), np.full((2, lanes), 0.1)
+    kernels.project_block(
+        z, limit, np.ones(lanes), np.full(lanes, 1e16 - 2.0), *(np.empty(lanes) for _ in range(4))
+    )
+    assert z[:, 0].tolist() == [0.1, 0.0]
+
+
 @pytest.mark.parametrize(
     ("z", "a", "c", "want"),
     [
@@ -235,7 +291,7 @@ def interpreted(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.usefixtures("interpreted")
-@pytest.mark.parametrize("scale", [1.0, 0.0, 1e6])
+@pytest.mark.parametrize("scale", [1.0, 0.0, 1e6, 1e40])
 def test_interpreted_projection_equals_compiled(scale: float, monkeypatch: pytest.MonkeyPatch) -> None:
     setting, z, _ = crowded(2, ports=5, servers=3, density=3.0)
     slow = setting.project(z * scale)

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 
-from clairvoyant.models.allocation import geometry
+from clairvoyant.models.allocation import geometry, utility
 from clairvoyant.models.allocation.generate import generate
 from clairvoyant.models.allocation.instance import AllocationInstance
 from clairvoyant.models.base import InputError
@@ -117,9 +117,86 @@ def test_the_step_without_a_scale_does_the_same_in_other_units_of_reward(factor:
 @given(kit.instances(min_slots=1, max_slots=6, max_jobs=3))
 @hypothesis_settings(max_examples=40, deadline=None)
 def test_the_optimum_of_the_slot_is_what_the_oracle_finds(instance: AllocationInstance) -> None:
-    rewards = play(SlotOptimum(), instance).rewards
+    policy = SlotOptimum()
+    rewards = play(policy, instance).rewards
     for reward, (low, _) in zip(rewards, dynamic(instance).certificate.per_slot, strict=True):
         assert reward >= (1.0 - 1e-6) * low - 1e-9 * max(1.0, abs(low))
+        assert reward >= (1.0 - policy.largest_gap) * low - 1e-13 * max(1.0, abs(low))
+
+
+def wide(seed: int, scale: float) -> AllocationInstance:
+    """Return an instance of a few slots in which amounts and utilities are from 10^-scale to 10^scale."""
+    rng = np.random.default_rng(seed)
+    ports, servers, kinds = 3, 3, 2
+
+    def amounts(*shape: int) -> np.ndarray:
+        return np.where(rng.random(shape) < 0.2, 0.0, 10.0 ** rng.uniform(-scale, scale, shape))
+
+    return AllocationInstance(
+        edges=[[p, r] for p in range(ports) for r in range(servers) if rng.random() < 0.8],
+        demand=amounts(ports, kinds),
+        capacity=amounts(servers, kinds),
+        overhead=rng.choice([0.0, 1e-50, 0.1, 1.0], kinds),
+        utility_kind=rng.choice(utility.KINDS, (servers, kinds)).tolist(),
+        alpha=10.0 ** rng.uniform(-scale, scale, (servers, kinds)),
+        arrivals=rng.integers(0, 3, (4, ports)),
+    )
+
+
+def near_cost(excess: float) -> AllocationInstance:
+    """Return an instance in which a device earns so much more than its overhead, a share of 1."""
+    return AllocationInstance(
+        edges=[[0, 0]],
+        demand=[[1.0]],
+        capacity=[[1.0]],
+        overhead=[1.0],
+        utility_kind=[["linear"]],
+        alpha=[[1.0 + excess]],
+        arrivals=[[1]],
+    )
+
+
+def best_alone(instance: AllocationInstance, slot: int) -> float:
+    """Return what a port or a solver's allocation earns in a slot at least, found without our method."""
+    s, arrivals = instance.setting, instance.arrivals[slot : slot + 1]
+    full = s.project(s.edge_demand)
+    alone = [float(arrivals[0] @ s.port_rewards(np.where(on, full, 0.0))) for on in ([[True]], [[False]])]
+    return max(*alone, stationary(instance.with_arrivals(arrivals), method="cvxpy").value)
+
+
+def check_the_gap(policy: SlotOptimum, instance: AllocationInstance) -> None:
+    """Compare what a policy has earned in every slot with what it promises afterwards."""
+    for slot, reward in enumerate(play(policy, instance).rewards.tolist()):
+        best = best_alone(instance, slot)
+        assert reward >= (1.0 - policy.largest_gap) * best - 1e-14 * abs(best)
+
+
+@pytest.mark.parametrize("excess", [1e-9, 1e-12, 1e-13, 1e-14, 4e-16])
+def test_the_gap_is_true_where_gains_and_overhead_cancel(excess: float) -> None:
+    check_the_gap(SlotOptimum(), near_cost(excess))
+
+
+@pytest.mark.parametrize(("seed", "scale"), [(9, 50.0), (1, 50.0), (3, 25.0), (4, 10.0)])
+def test_the_gap_is_true_where_the_search_stalls(seed: int, scale: float) -> None:
+    check_the_gap(SlotOptimum(), wide(seed, scale))
+
+
+def test_a_search_that_stalls_says_so() -> None:
+    policies = SlotOptimum(), FollowLeader()
+    for policy in policies:
+        play(policy, near_cost(1e-14))
+        assert policy.largest_gap > 0.5
+        play(policy, generate("tiny", seed=1))
+        assert 0.0 < policy.largest_gap <= 1.001e-6
+
+
+def test_a_bound_that_is_beyond_all_numbers_proves_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    from clairvoyant.online.allocation import leaders
+
+    monkeypatch.setattr(leaders, "certificate_bound", lambda *_: math.nan)
+    policy = SlotOptimum()
+    play(policy, generate("tiny", seed=1))
+    assert policy.largest_gap == 1.0
 
 
 def test_the_optimum_of_a_slot_is_kept_while_there_is_room(monkeypatch: pytest.MonkeyPatch) -> None:

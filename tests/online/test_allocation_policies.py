@@ -822,3 +822,30 @@ def test_a_step_that_grows_beyond_measure_is_refused_where_it_would() -> None:
     play(Ogasched("decay", decay=1.3), instance)
     with pytest.raises(InputError, match=r"decay: 1.4 gives steps beyond 1e\+50 in 400 slots"):
         play(Ogasched("decay", decay=1.4), instance)
+
+
+def shared_device(overhead: float, alpha: float, slots: int) -> AllocationInstance:
+    """Return two ports that want the one device there is, in every slot."""
+    return AllocationInstance(
+        edges=[[0, 0], [1, 0]],
+        demand=[[1.0], [1.0]],
+        capacity=[[1.0]],
+        overhead=[overhead],
+        utility_kind=[["linear"]],
+        alpha=[[alpha]],
+        arrivals=np.ones((slots, 2), dtype=np.int64),
+    )
+
+
+@pytest.mark.parametrize("step", STEPS)
+def test_a_step_far_beyond_the_capacity_takes_it_all(step: str) -> None:
+    """The projection of steps of 1e20 and more is no zero."""
+    rewards = play(Ogasched(step), shared_device(0.0, 1e20, 5)).rewards
+    assert rewards[0] == 0.0
+    assert rewards[2:].tolist() == pytest.approx([1e20] * 3, rel=1e-12)
+
+
+@pytest.mark.parametrize("step", ["constant", "per-slot", "adagrad"])
+def test_the_least_overhead_still_makes_steps(step: str) -> None:
+    instance = shared_device(1e-50, 0.0, 100)
+    assert play(Ogasched(step, start_at="fair"), instance).rewards[-1] == 0.0

@@ -368,7 +368,7 @@ def test_decisions_that_were_not_kept_are_found_again(monkeypatch: pytest.Monkey
 
 
 def test_a_certificate_that_proves_nothing_leaves_the_bound_open(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(allocation, "_certified", lambda *_: (np.inf, 0.0))
+    monkeypatch.setattr(allocation, "certified", lambda *_: (np.inf, 0.0))
     found = stationary(KNOWN["single jobs"])
     assert found.bound is None
     assert found.gap is None
@@ -386,7 +386,7 @@ def test_an_infeasible_answer_is_an_error(monkeypatch: pytest.MonkeyPatch) -> No
 
 
 def test_a_bound_below_the_value_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(allocation, "_certified", lambda *_: (1e-3, 0.0))
+    monkeypatch.setattr(allocation, "certified", lambda *_: (1e-3, 0.0))
     with pytest.raises(OracleError, match="is below the value"):
         stationary(KNOWN["single jobs"])
 

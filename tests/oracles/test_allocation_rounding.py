@@ -1,6 +1,8 @@
 """No decision that counts as feasible earns what is above a bound, at any scale, of any number of terms."""
 
+import math
 from collections.abc import Sequence
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -9,10 +11,11 @@ from hypothesis import given
 from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 
+from clairvoyant.models.allocation import gang_bound
 from clairvoyant.models.allocation.gang import AllocationGangInstance
 from clairvoyant.models.allocation.instance import AllocationInstance
 from clairvoyant.models.allocation.setting import TOLERANCE
-from clairvoyant.oracles.allocation.optimum import gang, stationary
+from clairvoyant.oracles.allocation.optimum import dynamic, gang, stationary
 from clairvoyant.testing.allocation import decisions, instances
 
 
@@ -159,3 +162,70 @@ def test_a_small_floor_that_nothing_keeps_is_none_that_is_kept() -> None:
     assert bound_of(instance) == 0.0
     broken = instance.violations(np.array([[1.0, 0.0], [0.0, 0.0]]))
     assert [(one.constraint, one.excess) for one in broken] == [("minimum", 1.0)]
+
+
+MANY, EACH = 60_000, 0.9915
+"""So many numbers, added one after the other, make a sum that is too small by 1.6e-12 of it."""
+
+
+@pytest.fixture(scope="module")
+def wide() -> AllocationInstance:
+    """Return one port at very many servers, each of which has what the port takes there."""
+    return AllocationInstance(
+        edges=[[0, server] for server in range(MANY)],
+        demand=[[EACH]],
+        capacity=[[EACH]] * MANY,
+        overhead=[0.0],
+        utility_kind=[["linear"]] * MANY,
+        alpha=[[1.0]] * MANY,
+        arrivals=[[1], [2]],
+    )
+
+
+def test_the_bound_of_slots_that_time_does_not_reach_allows_for_all_terms(wide: AllocationInstance) -> None:
+    found = dynamic(wide, time_limit=0.0)
+    assert found.bound is not None
+    assert Fraction(found.bound) >= 3 * MANY * Fraction(EACH)
+
+
+def test_a_floor_that_takes_all_of_very_many_servers_can_be_kept(wide: AllocationInstance) -> None:
+    whole = MANY * Fraction(EACH)
+    floor = float(whole) if Fraction(float(whole)) <= whole else math.nextafter(float(whole), 0.0)
+    instance = gang_of(wide, [2.0 * floor], [floor], 1)
+    assert Fraction(bound_of(instance)) >= 3 * whole
+    assert earned(instance, np.full((MANY, 1), EACH)) > 0.0
+
+
+def test_a_demand_is_cut_to_no_less_than_what_all_gains_together_pay_for() -> None:
+    base = AllocationInstance(
+        edges=[[0, server] for server in range(MANY)],
+        demand=[[EACH, 1e6]],
+        capacity=[[EACH, 10.0]] * MANY,
+        overhead=[0.0, 1.0],
+        utility_kind=[["linear"] * 2] * MANY,
+        alpha=[[1.0, 0.0]] * MANY,
+        arrivals=[[1]],
+    )
+    setting = AllocationGangInstance(base, demand=[[[1e6, 1e6]]], floor=[[[0.0, 0.0]]], minimum=[1]).setting
+    cut = float(gang_bound.presolve(setting, [1.0]).demand[0, 1])
+    assert MANY * Fraction(EACH) <= Fraction(cut) < 1e5
+
+
+@given(
+    st.lists(st.tuples(st.integers(0, 2), st.floats(0.0, 1e50, allow_subnormal=False)), max_size=40),
+    st.sampled_from([1, 500]),
+)
+def test_sums_are_not_rounded_down(rows: list[tuple[int, float]], times: int) -> None:
+    port = np.array([one for one, _ in rows] * times, dtype=np.int64)
+    sums = gang_bound._added(np.array([[size] for _, size in rows] * times).reshape(-1, 1), port, 3)
+    for one in range(3):
+        exact = times * sum((Fraction(size) for at, size in rows if at == one), Fraction(0))
+        assert (
+            exact
+            <= Fraction(float(sums[one, 0]))
+            <= exact * (1 + (times * len(rows) + 1) * Fraction(1, 2**51))
+        )
+
+
+def test_one_number_is_its_sum() -> None:
+    assert gang_bound._added(np.array([[0.1], [0.3]]), np.array([0, 2]), 3).tolist() == [[0.1], [0.0], [0.3]]
