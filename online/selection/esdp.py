@@ -37,7 +37,8 @@ class Esdp(IndexPolicy):
 
     Its decisions miss the largest exact index (that of :class:`Escb`) by at most delta(t) + sqrt(m) / xi(t),
     and with a ``gap`` by up to gap / (1 + gap) of that index more, while no channel is untried. No bound on
-    its expected regret is claimed: Theorem 2 needs delta(t) <= Delta_min / 4, which no horizon of use reaches.
+    its expected regret is claimed: Theorem 2 needs delta(t) <= Delta_min / 4, which no horizon of use
+    reaches.
 
     Parameters
     ----------

@@ -78,12 +78,15 @@ def affordable(instance: AdmissionInstance) -> bool:
 
 def leaves(tree: Any, limits: Limits | None = None) -> Iterator[tuple[int, Limits]]:
     """Yield the numbers of the prices of all leaves, and their limits."""
-    if isinstance(tree, int):
-        yield tree, limits or {}
-        return
-    *key, n, lower, upper = tree
-    for side, within in zip((lower, upper), _halves(limits or {}, tuple(key), n), strict=True):
-        yield from leaves(side, within)
+    nodes = [(tree, limits or {})]
+    while nodes:
+        node, within = nodes.pop()
+        if isinstance(node, int):
+            yield node, within
+            continue
+        *key, n, lower, upper = node
+        below, above = _halves(within, tuple(key), n)
+        nodes += [(upper, above), (lower, below)]
 
 
 def _halves(limits: Limits, key: tuple[int, ...], n: int) -> tuple[Limits, Limits]:

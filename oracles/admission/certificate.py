@@ -6,6 +6,7 @@ Branch and price grows the tree; whether a leaf is closed is decided in the whol
 from __future__ import annotations
 
 import math
+from collections.abc import Generator
 from contextlib import suppress
 from fractions import Fraction
 from typing import Any
@@ -16,6 +17,7 @@ from ...models.admission.instance import AdmissionInstance
 from ...models.admission.schedule import Schedule
 from ...verify import Admission, RejectedError
 from ..base import Budget, Optimum
+from ..deep import unrolled
 from .branch import Branching, Limits, affordable, leaves
 
 MOST_NODES = 500
@@ -33,14 +35,15 @@ def of_schedule(instance: AdmissionInstance, optimum: Optimum[Schedule]) -> tupl
     tree = search.grow(MOST_NODES) if affordable(instance) else 0
     used = sorted({number for number, _ in leaves(tree)})
     prices = [search.prices[number].tolist() for number in used]
-    return search.decision, {"prices": prices, "tree": _renumbered(tree, used)}
+    return search.decision, {"prices": prices, "tree": unrolled(_renumbered(tree, used))}
 
 
-def _renumbered(tree: Any, used: list[int]) -> Any:
+def _renumbered(tree: Any, used: list[int]) -> Generator[Any, Any, Any]:
     """Return a tree whose leaves have the places of their prices among those that are used."""
     if isinstance(tree, int):
         return used.index(tree)
-    return [*tree[:-2], *(_renumbered(side, used) for side in tree[-2:])]
+    *what, lower, upper = tree
+    return [*what, (yield _renumbered(lower, used)), (yield _renumbered(upper, used))]
 
 
 class _Search(Branching):

@@ -7,7 +7,7 @@ the whole numbers of the checker. A pattern whose table of devices is tiny needs
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from contextlib import suppress
 from operator import sub
 from typing import Any
@@ -19,9 +19,14 @@ from ...models.selection.instance import ChannelInstance
 from ...models.stopwatch import library
 from ...verify import RejectedError, Selection, Slot, flat
 from ..base import Optimum
+from ..deep import unrolled
 
 MOST_NODES, MOST_NODES_IN_ALL = 2000, 20000
 """Nodes of a tree, and of all trees, after which leaves are left open: the bound is then above the value."""
+
+MOST_DEPTH = 500
+"""Channels in a row that a tree decides, after which leaves are left open: readers of JSON lose themselves in
+deeper lists."""
 
 TABLE_WORK = 2**13
 """Channels times amounts of devices up to which a pattern needs no tree."""
@@ -105,7 +110,7 @@ class Proof:
         if tiny and slot.table() <= search.value:
             return search.best, "table"
         search.slack = 0 if tiny else 1  # where the oracle's sums were rounded, better ones are found
-        tree = search.grow(set(), set(), [0])
+        tree = unrolled(search.grow(set(), set(), [0]))
         return search.best, "table" if tiny else tree
 
     def _tiny(self, slot: Slot) -> bool:
@@ -124,14 +129,15 @@ class _Search:
         self._proof, self._slot = proof, slot
         self.best, self.value, self.nodes, self.slack = on, slot.value(on), 0, 1
 
-    def grow(self, on: set[int], off: set[int], hints: list[int]) -> Any:
+    def grow(self, on: set[int], off: set[int], hints: list[int]) -> Generator[Any, Any, Any]:
         """Return a tree for what is left where these channels are on and off; ``hints`` are prices to try."""
         self.nodes += 1
         self._proof.nodes += 1
         for number in hints:
             if self._closes(on, off, number):
                 return self._exactly(on, off, number)
-        if self.nodes > 1 and (self.nodes > MOST_NODES or self._proof.nodes > MOST_NODES_IN_ALL):
+        many = self.nodes > MOST_NODES or self._proof.nodes > MOST_NODES_IN_ALL
+        if self.nodes > 1 and (many or len(on) + len(off) >= MOST_DEPTH):
             return hints[-1]
         price, x, most = self._proof.relaxed.solve(self._slot, on, off)
         number = self._proof.keep(price, self._proof.relaxed.apart)
@@ -144,16 +150,20 @@ class _Search:
             return self._exactly(on, off, number)
         branch = max(free, key=lambda e: (min(x[e], 1.0 - x[e]) * self._slot.worth[e], self._slot.worth[e]))
         hints = [*hints[-RECENT + 1 :], number]
-        return [branch, self.grow(on, off | {branch}, hints), self.grow(on | {branch}, off, hints)]
+        without = yield self.grow(on, off | {branch}, hints)
+        return [branch, without, (yield self.grow(on | {branch}, off, hints))]
 
     def _exactly(self, on: set[int], off: set[int], number: int) -> Any:
         """Return a tree for a leaf that closes, its bound not above the value at all if that is easy.
 
-        It is above by the rounding of prices only where all of the best channels are: there they are fixed.
+        It is above by the rounding of prices only where all of the best channels are: there they are fixed,
+        unless that makes the tree too deep.
         """
-        if self._below(on, off, number) or not (on <= set(self.best) and off.isdisjoint(self.best)):
-            return number
         best = set(self.best)
+        if self._below(on, off, number) or not (on <= best and off.isdisjoint(best)):
+            return number
+        if len(best) + len(off) > MOST_DEPTH:
+            return number
         last = self._without(best, off, number, self._proof.plain)
         if not self._below(best, off, last):
             return number

@@ -15,7 +15,7 @@ jobs get, there is instead of the capacities of a server what its channels earn 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Generator, Iterable, Iterator
 from fractions import Fraction
 from operator import le, mul, sub
 from typing import Any, NamedTuple
@@ -23,6 +23,7 @@ from typing import Any, NamedTuple
 from ...models.selection.instance import ChannelInstance
 from ...verify import Selection, Slot
 from ..base import Optimum
+from ..deep import unrolled
 from .certificate import Proof
 
 
@@ -101,7 +102,7 @@ class ViprFile:
     def text(self, told: list[str], on: list[int], tree: Any) -> str:
         """Return the file of a tree, and of these channels as the solution."""
         of, count = self._of, len(self._of.mean)
-        _, bound = self._node(tree, _Branch({}, {}))
+        _, bound = unrolled(self._node(tree, _Branch({}, {})))
         names = [f"x{e}" for e in range(count)] + [f"y{job}" for job in range(self._jobs)]
         runs = sorted({count + of.job[e] for e in on}) if of.gang else []
         value = Fraction(self._slot.value(on), self._scale)
@@ -136,15 +137,15 @@ class ViprFile:
 
     # The tree
 
-    def _node(self, node: Any, at: _Branch) -> tuple[int, int]:
+    def _node(self, node: Any, at: _Branch) -> Generator[Any, Any, tuple[int, int]]:
         """Derive the bound of a node; return its line and the bound, which a contradiction has below 0."""
         if not isinstance(node, list):
             return self._leaf(self._prices[node], at)
         channel, off_tree, on_tree = node
         off = self._derive(f"L 0 1 {channel} 1", "asm")
-        without, low = self._node(off_tree, at._replace(off=at.off | {channel: off}))
+        without, low = yield self._node(off_tree, at._replace(off=at.off | {channel: off}))
         on = self._derive(f"G 1 1 {channel} 1", "asm")
-        within, high = self._node(on_tree, at._replace(on=at.on | {channel: on}))
+        within, high = yield self._node(on_tree, at._replace(on=at.on | {channel: on}))
         bound = max(low, high)
         says = "L -1 0" if bound < 0 else f"L {Fraction(bound, self._scale)} OBJ"
         return self._derive(says, f"uns {without} {off} {within} {on}"), bound
@@ -234,7 +235,7 @@ class ViprFile:
         for server in range(len(left)):
             own = [n if e < len(of.server) and of.server[e] == server else 0 for e, n in enumerate(gain)]
             if any(own):
-                line, most = self._on_server(server, own, at, left)
+                line, most = unrolled(self._on_server(server, own, at, left))
                 self._servers[line] = _Row({e: n for e, n in enumerate(own) if n}, "L", most)
                 rows[line] = 1
         for job, tasks in slot.jobs.items():
@@ -245,7 +246,9 @@ class ViprFile:
                 rows[self._once[running[0]]] += short
         return rows
 
-    def _on_server(self, server: int, gain: list[int], at: _Branch, left: list[list[int]]) -> tuple[int, int]:
+    def _on_server(
+        self, server: int, gain: list[int], at: _Branch, left: list[list[int]]
+    ) -> Generator[Any, Any, tuple[int, int]]:
         """Derive the most that the channels of a server earn: by branching, until all that may be on fits."""
         of, told = self._of, _pairs((e, n) for e, n in enumerate(gain) if n)
         able = [e for e, n in enumerate(gain) if n > 0 and e not in at.on and self._free(e, at, left)]
@@ -254,10 +257,10 @@ class ViprFile:
             return self._combine({}, gain, at, left, says=f"L {{}} {told}", scale=1)
         channel = max(able, key=lambda e: gain[e])
         off = self._derive(f"L 0 1 {channel} 1", "asm")
-        without, low = self._on_server(server, gain, at._replace(off=at.off | {channel: off}), left)
+        without, low = yield self._on_server(server, gain, at._replace(off=at.off | {channel: off}), left)
         on = self._derive(f"G 1 1 {channel} 1", "asm")
         less = [*left[:server], [*map(sub, left[server], of.demand[channel])], *left[server + 1 :]]
-        within, high = self._on_server(server, gain, at._replace(on=at.on | {channel: on}), less)
+        within, high = yield self._on_server(server, gain, at._replace(on=at.on | {channel: on}), less)
         bound = max(low, high)
         return self._derive(f"L {bound} {told}", f"uns {without} {off} {within} {on}"), bound
 

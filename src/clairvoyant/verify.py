@@ -100,12 +100,10 @@ def decimal(x: Fraction, up: bool, digits: int = DIGITS) -> str:
 
 @lru_cache(2**12)
 def artanh(n: int, d: int, shift: int) -> tuple[int, int]:
-    """Enclose artanh z = z + z^3 / 3 + z^5 / 5 + ..., for 0 <= z = n / d <= 1/3, in units of 2^-shift.
-
-    ``power`` is z^(2 i + 1) rounded down. What it lacks, e, is at most 1.5: a step makes it at most
-    e / 9 + 1/3 + 1. So each term lacks at most 1.5 + 1. Where the power is 0 the true one is at most 1.5, and
-    all that follow add up to less than 2.
-    """
+    """Enclose artanh z = z + z^3 / 3 + z^5 / 5 + ..., for 0 <= z = n / d <= 1/3, in units of 2^-shift."""
+    # ``power`` is z^(2 i + 1) rounded down. What it lacks, e, is at most 1.5: a step makes it at most
+    # e / 9 + 1/3 + 1. So each term lacks at most 1.5 + 1. Where the power is 0 the true one is at most 1.5,
+    # and all that follow add up to less than 2.
     power, square = (n << shift) // d, (n * n << shift) // (d * d)
     total = terms = 0
     while power:
@@ -415,19 +413,22 @@ def check_allocation(data: dict[str, Any], oracle: str, decision: Any, proof: An
 
 
 # Trees: what is decided step by step, until prices prove enough
+#
+# A node is a leaf, the number of its prices, or a branch: a list of what is decided and two trees. Every
+# decision keeps the limits that ``sides`` gives for one of the two.
 
 
 def largest(node: Any, limits: dict[Any, Any], leaf: Callable[..., Any], sides: Callable[..., Any]) -> Any:
-    """Return the largest bound of a tree's leaves; ``None`` if nothing is feasible there.
-
-    A node is a leaf, the number of its prices, or a branch: a list of what is decided and two trees. Every
-    decision keeps the limits that ``sides`` gives for one of the two.
-    """
-    if type(node) is int and node >= 0:
-        return leaf(node, limits)
-    need(isinstance(node, list) and len(node) > 2, f"proof: {node!r:.40} is no leaf and no branch")
-    below = zip(node[-2:], sides(node[:-2], limits), strict=True)
-    bounds = [largest(one, limits | more, leaf, sides) for one, more in below]
+    """Return the largest bound of a tree's leaves; ``None`` if nothing is feasible there."""
+    bounds, nodes = [], [(node, limits)]
+    while nodes:
+        node, limits = nodes.pop()
+        if type(node) is int and node >= 0:
+            bounds.append(leaf(node, limits))
+        else:
+            need(isinstance(node, list) and len(node) > 2, f"proof: {type(node)} is no leaf and no branch")
+            below = zip(node[-2:], sides(node[:-2], limits), strict=True)
+            nodes += [(one, limits | more) for one, more in below][::-1]
     return max((bound for bound in bounds if bound is not None), default=None)
 
 
@@ -699,11 +700,10 @@ class Slot:
 def check_selection(data: dict[str, Any], _: str, decision: Any, proof: Any) -> Derived:
     """Check the channels that are on in each pattern, and a tree, or "table", which needs no proof."""
     of = Selection(data)
-    server, tasks, jobs = (len(of.capacity), of.sizes["K"]), (of.sizes.get("Q", 0),), (of.sizes["L"],)
+    server = (len(of.capacity), of.sizes["K"])
+    jobs = {"tasks": (of.sizes.get("Q", 0),), "jobs": (of.sizes["L"],)}
     prices = [
-        priced([use], tasks=tasks, jobs=jobs)[0]
-        if isinstance(use, dict)
-        else read(use, "proof.prices", server)
+        priced([use], **jobs)[0] if isinstance(use, dict) else read(use, "proof.prices", server)
         for use in proof["prices"]
     ]
     scale = max((x.denominator for x in (*of.mean, *flat(prices))), default=1)  # all of them are powers of 2
@@ -751,6 +751,12 @@ def sigmoid(top: Fraction, x: Fraction) -> tuple[Fraction, Fraction]:
     power = Fraction(EXP.exp(EXP.divide(Decimal(near.numerator), Decimal(near.denominator))))
     low, high = (top / (1 + power * (1 + sign * bool(x) * Fraction(1, 10**50))) for sign in (1, -1))
     return (low if x <= near else Fraction(0)), (high if x >= near else top)
+
+
+def density(item: Any, left: list[int]) -> int:
+    """Return about what a (price, limit, needs) brings for all of the amount of which it needs the most."""
+    shares = ((a << 60) // max(1, has) for a, has in zip(item[2], left, strict=True))
+    return (item[0] << 60) // max([1, *shares])
 
 
 def fullest(items: list[Any], left: list[int], least: int) -> int:
@@ -842,7 +848,7 @@ class Admission:
             rooms = [job[-1][side] for job in self.jobs]
             for (h, left), prices in product(enumerate(rows), self.prices[number][side]):
                 every = zip(prices, (room[h] for room in rooms), self.needs[side], strict=True)
-                items = sorted((one for one in every if one[0]), key=lambda one: -one[0] * one[1])
+                items = sorted((one for one in every if one[0]), key=lambda one: -density(one, left))
                 total += fullest(items, left, 0)
         return total
 

@@ -994,6 +994,46 @@ def test_no_schedule_earns_more_than_prices_and_branches_allow(given: Any, data:
     assert bound >= value
 
 
+def test_a_tree_may_be_as_deep_as_it_likes() -> None:
+    tree: Any = 3
+    for choice in range(3000):
+        tree = [choice, choice % 3, tree]
+    met = list[int]()
+
+    def leaf(number: int, limits: dict[int, bool]) -> int | None:
+        met.append(len(limits))
+        return None if number == 2 else number
+
+    assert verify.largest(tree, {}, leaf, lambda what, _: verify.off_or_on(what, range(3000))) == 3
+    assert met == [*range(1, 3001), 3000]  # from the root down, the first side first
+
+
+@settings(max_examples=100)
+@given(st.data(), st.lists(st.integers(0, 12), min_size=1, max_size=2))
+def test_the_fullest_machine_is_that_of_enumeration_in_any_order(
+    data: st.DataObject, left: list[int]
+) -> None:
+    needs = st.lists(st.integers(0, 4), min_size=len(left), max_size=len(left))
+    some = st.tuples(st.integers(1, 9), st.integers(0, 3), needs)
+    items = data.draw(st.lists(some, max_size=4))
+    want = 0
+    for way in itertools.product(*(range(limit + 1) for _, limit, _ in items)):
+        rows = [[n * a for a in needs] for n, (*_, needs) in zip(way, items, strict=True)]
+        if all(sum(row[r] for row in rows) <= has for r, has in enumerate(left)):
+            want = max(want, sum(n * price for n, (price, *_) in zip(way, items, strict=True)))
+    for order in (items, sorted(items, key=lambda one: -verify.density(one, left))):
+        assert verify.fullest(list(order), left, 0) == want
+
+
+def test_what_brings_most_for_what_it_takes_comes_first() -> None:
+    left = [10, 1000]
+    items = [(5, 9, [0, 0]), (8, 1, [1, 1]), (8, 1, [1, 200]), (9, 1, [5, 0])]
+    densities = [verify.density(one, left) for one in items]
+    assert densities == sorted(densities, reverse=True)
+    assert densities[1] == pytest.approx(80, rel=1e-9)
+    assert verify.density((3, 1, []), []) == 3 << 60
+
+
 @settings(max_examples=50)
 @given(st.data(), admission.instances())
 def test_a_schedule_that_breaks_a_constraint_is_refused(data: st.DataObject, instance: Any) -> None:

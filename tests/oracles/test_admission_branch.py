@@ -16,8 +16,10 @@ from clairvoyant.models.admission.schedule import Schedule
 from clairvoyant.oracles.admission import branch_kernels as kernels
 from clairvoyant.oracles.admission import exact
 from clairvoyant.oracles.admission.branch import Program, leaves
+from clairvoyant.oracles.admission.certificate import _renumbered
 from clairvoyant.oracles.admission.exact import by_branching, by_cp_sat
 from clairvoyant.oracles.base import Budget
+from clairvoyant.oracles.deep import unrolled
 from clairvoyant.testing.admission import instances
 
 SEEDS = st.integers(0, 2**32 - 1)
@@ -127,6 +129,15 @@ def test_leaves_have_the_limits_of_their_branches() -> None:
         (6, {(0,): (0, 3), (1, 2): (5, math.inf)}),
         (7, {(0,): (4, math.inf)}),
     ]
+
+
+def test_a_tree_may_be_as_deep_as_it_likes() -> None:
+    tree: Any = 0
+    for slot in range(5000):
+        tree = [0, slot, 1, tree]
+    assert [number for number, _ in leaves(tree)] == [1] * 5000 + [0]
+    copied = unrolled(_renumbered(tree, [1, 0]))
+    assert (copied[:3], [number for number, _ in leaves(copied)]) == ([0, 4999, 0], [0] * 5000 + [1])
 
 
 def test_two_jobs_that_want_one_place_pay_what_one_earns() -> None:

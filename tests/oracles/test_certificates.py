@@ -1,8 +1,10 @@
 """Certificates of the oracles: accepted, as is reported, and as enumeration finds."""
 
+import inspect
 import itertools
 import json
 import math
+import sys
 import tempfile
 from dataclasses import replace
 from fractions import Fraction
@@ -449,6 +451,56 @@ def test_a_leaf_that_is_left_open_is_told(tmp_path: Path, monkeypatch: pytest.Mo
     assert "proved, certificate verified" in certified.summary()
     assert certified.statement is not None
     assert math.isclose(float(certified.statement.value), optimum.value, rel_tol=1e-15)
+
+
+def depth(tree: Any) -> int:
+    """Return how many branches in a row a tree has at most."""
+    nodes, deepest = [(tree, 0)], 0
+    while nodes:
+        node, above = nodes.pop()
+        deepest = max(deepest, above)
+        nodes += [(side, above + 1) for side in node[-2:]] if isinstance(node, list) else []
+    return deepest
+
+
+@settings(max_examples=20)
+@given(
+    selection.instances(max_slots=2) | selection_gang.gang_instances(max_slots=2),
+    st.integers(0, 3),
+)
+def test_no_tree_of_selection_is_deeper_than_readers_bear(instance: Any, most: int) -> None:
+    optimum = cv.solve(instance)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(trees, "MOST_DEPTH", most)
+        patch.setattr(trees, "TABLE_WORK", 0)
+        _, proof = trees.of_slots(instance, optimum)
+        certified = optimum.verified()
+    assert max(map(depth, proof["trees"]), default=0) <= most
+    assert certified.statement is not None
+    value = Fraction(optimum.verified().statement.value)  # type: ignore[union-attr]
+    assert Fraction(certified.statement.bound) >= value
+
+
+def test_a_tree_is_deeper_than_calls_of_python_may_be(monkeypatch: pytest.MonkeyPatch) -> None:
+    devices = 2 * np.random.default_rng(0).integers(50, 100, (160, 1))
+    instance = cv.SelectionInstance(
+        edges=[[0, e] for e in range(len(devices))],
+        demand=devices,
+        capacity=[int(devices.sum() // 4 * 2 + 1)],  # an odd number, which no set takes
+        mean=devices[:, 0] / 256.0,
+        arrivals=[[1]],
+    )
+    monkeypatch.setattr(trees, "MOST_NODES", 180)
+    optimum = cv.solve(instance)
+    trees.of_slots(cv.generate("selection", "tiny", 0), cv.solve(cv.generate("selection", "tiny", 0)))
+    usual = sys.getrecursionlimit()
+    sys.setrecursionlimit(len(inspect.stack(0)) + 120)
+    try:
+        proof = trees.of_slots(instance, optimum)[1]
+    finally:
+        sys.setrecursionlimit(usual)
+    assert depth(proof["trees"][0]) > 120
+    assert json.loads(json.dumps(proof)) == proof
 
 
 @pytest.mark.parametrize(

@@ -341,6 +341,18 @@ def test_every_leaf_is_derived_with_the_bound_of_the_certificate(seed: int, plai
         assert found.high == max(bound for bound in bounds if bound is not None)
 
 
+def test_a_tree_may_be_as_deep_as_it_likes() -> None:
+    instance = selection.ordinary()["scarce devices"]
+    of, pattern = Selection(instance.to_dict()), instance.arrivals[0].tolist()
+    scale = max(mean.denominator for mean in of.mean)
+    tree: Any = 0
+    for _ in range(2000):
+        tree = [0, tree, 0]
+    prices = [[[0 for _ in row] for row in of.capacity]]
+    text = ViprFile(of, pattern, prices, scale).text(["deep"], [], tree)
+    assert text.count("{ uns") == 2000
+
+
 @pytest.mark.parametrize("use", [[[80]], ([80, 80, 80], [90])], ids=["prices", "what tasks pay"])
 def test_a_bound_below_0_is_a_contradiction(use: Any) -> None:
     three = cv.SelectionGangInstance(
