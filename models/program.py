@@ -14,7 +14,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
@@ -116,6 +116,17 @@ def supported(bound: float | None, lp: Any, duals: Any) -> float | None:
     return proven if proven < bound - 1e-9 * max(1.0, abs(bound)) else bound
 
 
+class Linear(NamedTuple):
+    """A linear program as arrays, some of whose variables may be whole; it is minimised."""
+
+    cost: np.ndarray
+    matrix: Any  # sparse, by columns
+    rows: tuple[np.ndarray, np.ndarray]  # lower and upper limits, possibly infinite
+    columns: tuple[np.ndarray, np.ndarray]
+    whole: np.ndarray  # whether a variable is a whole number
+    offset: float  # of the objective
+
+
 @dataclass(frozen=True, eq=False)
 class Solved:
     """A solver's report; nothing here is checked, that is the oracles' work."""
@@ -164,6 +175,15 @@ class Program(ABC):
     @abstractmethod
     def whole(self) -> frozenset[str]:
         """Return the names of the variables that are whole numbers."""
+
+    @property
+    @abstractmethod
+    def mixed(self) -> bool:
+        """Whether some variable is a whole number."""
+
+    @abstractmethod
+    def linear_form(self) -> Linear:
+        """Return a linear program as arrays: what is maximised with the other sign."""
 
     @abstractmethod
     def solve(self, *, solver: str, **options: Any) -> Solved:
@@ -247,9 +267,24 @@ class CvxpyProgram(Program):
         return frozenset(name for name, kind in kinds.items() if kind["integer"] or kind["boolean"])
 
     @property
+    def mixed(self) -> bool:
+        """Whether some variable is a whole number."""
+        return bool(self.problem.is_mixed_integer())
+
+    @property
     def linear(self) -> bool:
         """Whether the problem is a linear program."""
         return not self.curved
+
+    def linear_form(self) -> Linear:
+        """Return the linear program that CVXPY makes of it: what is maximised with the other sign."""
+        data, _, inverse = self.problem.get_problem_data(library("cvxpy").HIGHS)
+        cost, matrix, rows, (low, high) = _rows_and_columns(data)
+        whole, binary = np.zeros(len(cost), dtype=bool), np.array(data["bool_vars_idx"], dtype=np.int64)
+        whole[data["int_vars_idx"]], whole[binary] = True, True
+        lower, upper = np.array(low, dtype=np.float64), np.array(high, dtype=np.float64)
+        lower[binary], upper[binary] = np.maximum(lower[binary], 0.0), np.minimum(upper[binary], 1.0)
+        return Linear(cost, matrix, rows, (lower, upper), whole, float(inverse[-1]["offset"]))
 
     def declaration(self) -> str:
         """Return CVXPY's print of the problem."""
@@ -394,6 +429,29 @@ class PyomoProgram(Program):
         """Return the names of the variables that are whole or 0/1."""
         parts = {name: getattr(self.model, name).values() for name in self.variables}
         return frozenset(name for name, part in parts.items() if all(x.is_integer() for x in part))
+
+    @property
+    def mixed(self) -> bool:
+        """Whether some variable is a whole number."""
+        variables = self.model.component_data_objects(library("pyomo.environ").Var)
+        return any(x.is_integer() for x in variables)
+
+    def linear_form(self) -> Linear:
+        """Return the linear program that Pyomo makes of it: what is maximised with the other sign."""
+        form = self.maximised_form()
+        matrix, sense = form.A.tocsc(), np.array([kind for _, kind in form.rows], dtype=np.int64)
+        limit = np.array(form.rhs, dtype=np.float64)
+        return Linear(
+            -form.c.toarray()[0] if form.columns else np.zeros(0),
+            matrix,
+            (np.where(sense > 0, -np.inf, limit), np.where(sense < 0, np.inf, limit)),
+            (
+                np.array([-np.inf if x.lb is None else x.lb for x in form.columns], dtype=np.float64),
+                np.array([np.inf if x.ub is None else x.ub for x in form.columns], dtype=np.float64),
+            ),
+            np.array([x.is_integer() for x in form.columns], dtype=bool),
+            -float(form.c_offset[0]),
+        )
 
     def declaration(self) -> str:
         """Return Pyomo's own print of the model."""

@@ -12,7 +12,7 @@ import numpy as np
 
 from ..models.base import DecisionError, InputError, Instance
 from ..models.draw import choose
-from ..models.program import CAREFUL, CvxpyProgram, Program, PyomoProgram, SolverError
+from ..models.program import CAREFUL, CvxpyProgram, Program, PyomoProgram, Solved, SolverError
 from . import cp_sat
 from .base import (
     Budget,
@@ -26,6 +26,7 @@ from .base import (
     so_far,
     why_stopped,
 )
+from .mixed import lower_bound
 from .whole import WholeModel, whole_model
 
 AUTO, HIGHS, CP_SAT, CLARABEL = "auto", "highs", "cp-sat", "clarabel"
@@ -74,7 +75,9 @@ def declared(
     """Return the best decisions by the program that the instance declares, checked and paid by the instance.
 
     The decisions are applied to an episode one by one: a broken constraint is an error, and the value is the
-    sum of the rewards. The bound is the solver's, of linear programs as far as its multipliers bear it.
+    sum of the rewards. The bound is the solver's, of linear programs as far as its multipliers bear it. Where
+    HiGHS solves a program with whole variables, the bound is that of our own branch and bound on multipliers:
+    see :mod:`.mixed`. If that is cut off, or HiGHS has missed the best decisions, a gap stays.
 
     Parameters
     ----------
@@ -219,22 +222,33 @@ def _solver(program: Program, method: str, sign: float) -> Callable[[Budget], _F
 def _by_library(program: Program, solver: str, sign: float, budget: Budget) -> _Found:
     """Solve by HiGHS or Clarabel through the modelling library; the bound is moved by their tolerance."""
     by_pyomo = isinstance(program, PyomoProgram)
+    mixed = solver == HIGHS and program.mixed
     options: dict[str, Any] = {}
     if solver == HIGHS:
         kinds = ("primal_feasibility", "dual_feasibility", "mip_feasibility")
         options = {f"{kind}_tolerance": TOLERANCE[HIGHS] for kind in kinds} | {**CAREFUL, "mip_abs_gap": 0.0}
-        options["gap" if by_pyomo else "mip_rel_gap"] = 0.5 * budget.gap
+        options |= {"small_matrix_value": 1e-12, "gap" if by_pyomo else "mip_rel_gap": 0.5 * budget.gap}
     if not math.isinf(budget.time_limit):
-        options["time_limit"] = budget.left
+        options["time_limit"] = (0.5 if mixed else 1.0) * budget.left
     solved = program.solve(solver=solver, **options)
     name = f"{'HiGHS' if solver == HIGHS else 'Clarabel'} through {'Pyomo' if by_pyomo else 'CVXPY'}"
     if solved.status not in (*SOLVED, *LIMITED):
         raise NoOptimumError(name, solved.status)
-    bound = solved.bound
+    bound = _by_multipliers(program, solved, sign, budget) if mixed else solved.bound
     if bound is not None:
         bound += sign * TOLERANCE[solver] * max(1.0, abs(bound))
     variables = None if solved.value is None else solved.variables
-    return _Found(variables, bound, f"{name}; bound: the solver's dual bound", solved.status in LIMITED)
+    source = "our branch and bound on multipliers of linear programs" if mixed else "the solver's dual bound"
+    limited = solved.status in LIMITED or (mixed and budget.over)
+    return _Found(variables, bound, f"{name}; bound: {source}", limited)
+
+
+def _by_multipliers(program: Program, solved: Solved, sign: float, budget: Budget) -> float | None:
+    """Return a bound on the objective of a program with whole variables; HiGHS's own is not believed."""
+    linear = program.linear_form()
+    value = math.inf if solved.value is None else -sign * solved.value - linear.offset
+    bound = lower_bound(linear, value, budget, TOLERANCE[HIGHS])
+    return None if bound is None else -sign * (bound + linear.offset)
 
 
 def _by_cp_sat(program: PyomoProgram, form: WholeModel, sign: float, budget: Budget) -> _Found:
@@ -256,6 +270,7 @@ def oracles(problem: str) -> dict[str, OracleEntry]:
         problem,
         "the program that the instance declares, solved as it stands",
         METHODS,
-        "the dual bound of the solver, widened by its tolerance; CP-SAT's is exact in whole numbers",
+        "the dual bound of the solver, with whole variables our own by multipliers, widened by the solver's "
+        "tolerance; CP-SAT's is exact in whole numbers",
     )
     return {"program": entry}

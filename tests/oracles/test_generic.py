@@ -24,6 +24,7 @@ from clairvoyant.models.program import CvxpyProgram, Program, PyomoProgram, Solv
 from clairvoyant.models.selection.instance import SelectionInstance
 from clairvoyant.models.selection.program import slot_program
 from clairvoyant.online.play import Replay, play
+from clairvoyant.oracles import generic
 from clairvoyant.oracles.base import Optimum, OracleError, WhyStopped
 from clairvoyant.oracles.generic import METHODS, declared, oracles
 from clairvoyant.oracles.placement.exact import _program_rows, _simulated
@@ -186,8 +187,9 @@ def test_an_equation_is_kept(method: str, count: int) -> None:
 def test_a_bound_that_rests_on_tolerances_proves_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     value = best(Shop(WORTH, WEIGHT, 15.0))
     taken = {"x": np.array(declared(Shop(WORTH, WEIGHT, 15.0)).decision), "unused": np.array(np.nan)}
-    near = Solved("convergenceCriteriaSatisfied", value, taken, bound=value * (1.0 - 1e-9 - 1e-15))
+    near = Solved("convergenceCriteriaSatisfied", value, taken)
     monkeypatch.setattr(PyomoProgram, "solve", lambda *_, **__: near)
+    monkeypatch.setattr(generic, "_by_multipliers", lambda *_: value * (1.0 - 1e-9 - 1e-15))
     found = declared(Shop(WORTH, WEIGHT, 15.0), gap=0.0)
     assert (found.value, found.bound, found.why_stopped) == (value, value, WhyStopped.GAP_REACHED)
 
@@ -513,8 +515,8 @@ def test_without_time_nothing_is_done_and_nothing_is_claimed() -> None:
 
 def limited(monkeypatch: pytest.MonkeyPatch, bound: float | None) -> Optimum:
     """What comes of a HiGHS whose time is up before it has a solution."""
-    nothing = Solved("maxTimeLimit", None, {}, bound=bound)
-    monkeypatch.setattr(PyomoProgram, "solve", lambda *_, **__: nothing)
+    monkeypatch.setattr(PyomoProgram, "solve", lambda *_, **__: Solved("maxTimeLimit", None, {}))
+    monkeypatch.setattr(generic, "_by_multipliers", lambda *_: bound)
     return declared(Shop(WORTH, WEIGHT, 15.0), method="highs", time_limit=60.0)
 
 

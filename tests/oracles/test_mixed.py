@@ -1,0 +1,159 @@
+"""Branch and bound on multipliers: enumeration and exact linear programs judge its bounds."""
+
+import importlib
+import math
+from fractions import Fraction
+from itertools import product
+from typing import Any, NamedTuple
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from clairvoyant.models.program import CvxpyProgram, Linear, Program, PyomoProgram
+from clairvoyant.oracles import mixed
+from clairvoyant.oracles.base import Budget
+
+
+class Sites(NamedTuple):
+    """Open at most ``most`` sites at a charge, and sell at most ``limit`` of what they make."""
+
+    price: list[int]
+    charge: list[int]
+    weight: list[int]
+    size: list[int]
+    limit: int
+    most: int
+
+    def optimum(self) -> float:
+        """What is earned at best: for given sites the best amounts are those of a fractional knapsack."""
+        best = Fraction(0)
+        by_worth = sorted(range(len(self.price)), key=lambda i: Fraction(-self.price[i], self.weight[i]))
+        for chosen in product((0, 1), repeat=len(self.price)):
+            left, earned = Fraction(self.limit), Fraction(0)
+            for i in by_worth if sum(chosen) <= self.most else ():
+                amount = min(Fraction(chosen[i] * self.size[i]), left / self.weight[i])
+                left -= amount * self.weight[i]
+                earned += amount * self.price[i] - chosen[i] * self.charge[i]
+            best = max(best, earned)
+        return float(best)
+
+    def by_pyomo(self, unit: float = 1.0) -> Program:
+        import pyomo.environ as pyo
+
+        m, n = pyo.ConcreteModel(), range(len(self.price))
+        m.x, m.z = pyo.Var(n, domain=pyo.NonNegativeReals), pyo.Var(n, domain=pyo.Binary)
+        m.opened = pyo.Constraint(n, rule=lambda m, i: m.x[i] <= self.size[i] * m.z[i])
+        m.limit = pyo.Constraint(expr=sum(self.weight[i] * m.x[i] for i in n) <= self.limit)
+        m.most = pyo.Constraint(expr=sum(m.z.values()) <= self.most)
+        earned = sum(unit * (self.price[i] * m.x[i] - self.charge[i] * m.z[i]) for i in n)
+        m.total = pyo.Objective(expr=earned + 3.0 * unit, sense=pyo.maximize)
+        shapes = {"x": (len(n),), "z": (len(n),)}
+        return PyomoProgram(m, shapes, title="Sites", equations=())
+
+    def by_cvxpy(self, unit: float = 1.0) -> Program:
+        cp: Any = importlib.import_module("cvxpy")
+
+        n = len(self.price)
+        x, z = cp.Variable(n, nonneg=True), cp.Variable(n, boolean=True)
+        rows = [
+            x <= cp.multiply(self.size, z),
+            np.array(self.weight) @ x <= self.limit,
+            cp.sum(z) <= self.most,
+        ]
+        earned = np.array(self.price) @ x - np.array(self.charge) @ z
+        problem = cp.Problem(cp.Maximize(unit * earned + 3.0 * unit), rows)
+        named = dict(zip("abc", rows, strict=True))
+        return CvxpyProgram(problem, {"x": x, "z": z}, named, title="Sites", equations=())
+
+    def declared(self, library: str, unit: float = 1.0) -> Linear:
+        return (self.by_pyomo if library == "pyomo" else self.by_cvxpy)(unit).linear_form()
+
+
+@st.composite
+def sites(draw: st.DrawFn) -> Sites:
+    count = draw(st.integers(1, 4))
+    some = st.lists(st.integers(1, 9), min_size=count, max_size=count)
+    price, charge, weight, size = (draw(some) for _ in range(4))
+    return Sites(price, charge, weight, size, draw(st.integers(0, 20)), draw(st.integers(0, count)))
+
+
+MISSED = Sites([9, 3, 6], [8, 7, 9], [7, 7, 5], [9, 5, 7], 14, 1)
+"""HiGHS 1.14 calls 7.8 optimal: the path to 10 is cut off."""
+
+
+def bound(linear: Linear, value: float = math.inf, gap: float = 1e-9) -> float:
+    """The bound on what is maximised."""
+    found = mixed.lower_bound(linear, value, Budget(gap, None), 1e-9)
+    assert found is not None
+    return -(found + linear.offset)
+
+
+@pytest.mark.parametrize("library", ["pyomo", "cvxpy"])
+@pytest.mark.parametrize("unit", [1.0, 1e-3, 1e6])
+def test_what_the_solver_cuts_off_is_not_lost(library: str, unit: float) -> None:
+    assert MISSED.optimum() == 10.0
+    assert bound(MISSED.declared(library, unit)) == pytest.approx(13.0 * unit, rel=1e-8)
+    wrong = -7.8 * unit  # the solver's
+    assert bound(MISSED.declared(library, unit), wrong) == pytest.approx(13.0 * unit, rel=1e-8)
+
+
+@given(case=sites(), library=st.sampled_from(["pyomo", "cvxpy"]), known=st.booleans())
+def test_the_bound_is_the_optimum_of_enumeration(case: Sites, library: str, known: bool) -> None:
+    best = case.optimum()
+    found = bound(case.declared(library), -best if known else math.inf) - 3.0
+    assert best - 1e-9 * (best + 3.0) <= found <= best + 1e-6 * (best + 3.0)
+
+
+@given(case=sites(), data=st.data())
+def test_no_multipliers_prove_what_is_not_so(case: Sites, data: st.DataObject) -> None:
+    linear = case.declared("pyomo")
+    numbers = st.floats(-100.0, 100.0) | st.sampled_from([0.0, 1.0, -1.0])
+    duals = np.array(data.draw(st.lists(numbers, min_size=len(linear.rows[0]), max_size=len(linear.rows[0]))))
+    capped = linear.columns[0], np.where(np.isfinite(linear.columns[1]), linear.columns[1], 1e3)
+    for columns in (linear.columns, capped):
+        proven = mixed.proven(linear, columns, duals)
+        assert proven <= -case.optimum() - 3.0 - linear.offset + 1e-12
+        assert not mixed.is_empty(linear, columns, duals)  # nothing made, nothing sold: there is a solution
+
+
+def cut_off(monkeypatch: pytest.MonkeyPatch, nodes: int) -> float:
+    monkeypatch.setattr(mixed, "MOST_NODES", nodes)
+    return bound(MISSED.declared("pyomo"))
+
+
+def test_what_is_open_at_the_end_limits_the_bound(monkeypatch: pytest.MonkeyPatch) -> None:
+    found = [cut_off(monkeypatch, nodes) for nodes in (1, 3, 5, 100)]
+    assert found == sorted(found, reverse=True)
+    assert found[0] > 13.1
+    assert found[-1] == pytest.approx(13.0)
+
+
+def impossible(limit: float, low: float) -> Linear:
+    """x + y = limit, in two whole numbers from ``low`` to 1."""
+    from scipy.sparse import csc_array
+
+    sides = (np.array([limit]), np.array([limit]))
+    columns = (np.full(2, low), np.ones(2))
+    whole = np.ones(2, dtype=bool)
+    return Linear(np.array([1.0, 1.0]), csc_array(np.array([[1.0, 1.0]])), sides, columns, whole, 0.0)
+
+
+@pytest.mark.parametrize(("limit", "low"), [(3.0, 0.0), (0.5, 0.0), (1.5, 0.0)])
+def test_without_a_solution_nothing_is_claimed(limit: float, low: float) -> None:
+    assert mixed.lower_bound(impossible(limit, low), math.inf, Budget(0.0, None), 1e-9) is None
+
+
+def test_an_infeasible_node_without_a_proof_keeps_the_bound_of_its_parent(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    linear = impossible(0.5, 0.0)
+    monkeypatch.setattr(mixed, "is_empty", lambda *_: False)
+    assert mixed.lower_bound(linear, math.inf, Budget(0.0, None), 1e-9) == pytest.approx(0.5)
+
+
+@pytest.mark.parametrize("duals", [[], [math.nan], [math.inf]])
+def test_multipliers_that_are_none_prove_nothing(duals: list[Any]) -> None:
+    linear = impossible(1.0, 0.0)
+    assert mixed.proven(linear, linear.columns, np.array(duals)) == -math.inf
