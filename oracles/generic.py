@@ -12,7 +12,7 @@ import numpy as np
 
 from ..models.base import DecisionError, InputError, Instance
 from ..models.draw import choose
-from ..models.program import CAREFUL, CvxpyProgram, Program, PyomoProgram, Solved, SolverError
+from ..models.program import CAREFUL, CvxpyProgram, Program, PyomoProgram, SolverError
 from . import cp_sat
 from .base import (
     Budget,
@@ -26,7 +26,7 @@ from .base import (
     so_far,
     why_stopped,
 )
-from .mixed import lower_bound
+from .mixed import bound_of
 from .whole import WholeModel, whole_model
 
 AUTO, HIGHS, CP_SAT, CLARABEL = "auto", "highs", "cp-sat", "clarabel"
@@ -234,21 +234,16 @@ def _by_library(program: Program, solver: str, sign: float, budget: Budget) -> _
     name = f"{'HiGHS' if solver == HIGHS else 'Clarabel'} through {'Pyomo' if by_pyomo else 'CVXPY'}"
     if solved.status not in (*SOLVED, *LIMITED):
         raise NoOptimumError(name, solved.status)
-    bound = _by_multipliers(program, solved, sign, budget) if mixed else solved.bound
+    bound = solved.bound
+    if mixed:  # HiGHS's own is not believed
+        allowed = 0.5 * budget.gap * abs(solved.value or 0.0)
+        bound = bound_of(program, solved.value, allowed, budget, TOLERANCE[HIGHS])
     if bound is not None:
         bound += sign * TOLERANCE[solver] * max(1.0, abs(bound))
     variables = None if solved.value is None else solved.variables
     source = "our branch and bound on multipliers of linear programs" if mixed else "the solver's dual bound"
     limited = solved.status in LIMITED or (mixed and budget.over)
     return _Found(variables, bound, f"{name}; bound: {source}", limited)
-
-
-def _by_multipliers(program: Program, solved: Solved, sign: float, budget: Budget) -> float | None:
-    """Return a bound on the objective of a program with whole variables; HiGHS's own is not believed."""
-    linear = program.linear_form()
-    value = math.inf if solved.value is None else -sign * solved.value - linear.offset
-    bound = lower_bound(linear, value, budget, TOLERANCE[HIGHS])
-    return None if bound is None else -sign * (bound + linear.offset)
 
 
 def _by_cp_sat(program: PyomoProgram, form: WholeModel, sign: float, budget: Budget) -> _Found:

@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..models.program import Linear, in_highs
+from ..models.program import Linear, Program, in_highs
 from ..models.stopwatch import library
 from .base import Budget
 
@@ -119,7 +119,22 @@ def _dual(
     return total - math.fsum(error * widest) - 2.0**-52 * gross, gross
 
 
-def lower_bound(linear: Linear, value: float, budget: Budget, tolerance: float) -> float | None:
+def bound_of(
+    program: Program, value: float | None, allowed: float, budget: Budget, tolerance: float
+) -> float | None:
+    """Return a bound on the objective of a linear program with whole variables, in its own sense.
+
+    ``value`` is that of a known solution, if there is one; the others are those of :func:`lower_bound`.
+    """
+    linear, sign = program.linear_form(), -1.0 if program.maximised else 1.0
+    known = math.inf if value is None else sign * value - linear.offset
+    found = lower_bound(linear, known, allowed, budget, tolerance)
+    return None if found is None else sign * (found + linear.offset)
+
+
+def lower_bound(
+    linear: Linear, value: float, allowed: float, budget: Budget, tolerance: float
+) -> float | None:
     """Return a number that no solution of a program, which is minimised, is below.
 
     Parameters
@@ -127,10 +142,11 @@ def lower_bound(linear: Linear, value: float, budget: Budget, tolerance: float) 
     linear
         The program.
     value
-        The objective of a known solution, where the search may end; infinite if there is none.
+        The objective of a known solution; infinite if there is none.
+    allowed
+        The search may end this far below it.
     budget
-        The search ends at its gap to the value, half of which is left to others, or when time is up. The
-        relaxation is solved in any case.
+        It ends when time is up, too; the relaxation is solved in any case.
     tolerance
         Of HiGHS on rows and reduced costs.
 
@@ -142,9 +158,8 @@ def lower_bound(linear: Linear, value: float, budget: Budget, tolerance: float) 
     tree = _Tree(linear, tolerance)
     lower, upper = linear.columns
     open_nodes = [tree.node((lower[tree.columns], upper[tree.columns]), -math.inf)]
-    target = value - 0.5 * budget.gap * abs(value) if math.isfinite(value) else math.inf
-    closed = math.inf
-    while open_nodes and open_nodes[0].bound < min(target, closed):
+    closed, enough = math.inf, value - allowed
+    while open_nodes and open_nodes[0].bound < min(enough, closed):
         if tree.count >= MOST_NODES or budget.over:
             break
         node = heapq.heappop(open_nodes)

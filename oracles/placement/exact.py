@@ -23,6 +23,7 @@ from ...models.placement.simulator import Simulator, blank_state, rooms, stacked
 from ...models.stopwatch import library
 from .. import cp_sat
 from ..base import Budget, OracleError, PartProgress, Report, WhyStopped, checked
+from ..mixed import bound_of
 from .exact_kernels import BEST, CUT, NODES, Costs, Tariff, Tree, explore, least_cost, open_root
 from .search import gap
 
@@ -31,6 +32,9 @@ MILLION = TICKS * WEIGHT_UNIT
 
 TOLERANCE = 1e-6
 """The margin on HiGHS's bound, in steps of the cost and relative to its part above the unavoidable cost."""
+
+FEASIBLE = 1e-9
+"""HiGHS's tolerance on rows and reduced costs in linear programs that prove a bound."""
 
 ROUNDING = 2.0**-50
 """A further margin relative to the whole bound, because it is a floating-point number."""
@@ -460,7 +464,7 @@ def by_program(instance: PlacementInstance, budget: Budget, progress: PartProgre
     if entries * SECONDS_PER_ENTRY > budget.left:
         return _exact(instance, first, least, budget, f"{method}: too large for the time")
     program = placement_program(instance)
-    limit = None if math.isinf(budget.time_limit) else budget.left
+    limit = None if math.isinf(budget.time_limit) else 0.5 * budget.left
     allowed = 0.5 * budget.gap * (least - instance.unavoidable) / MILLION
     solved = program.solve(gap=0.0, time_limit=limit, mip_abs_gap=allowed)
     if solved.status not in ("convergenceCriteriaSatisfied", "maxTimeLimit"):
@@ -469,9 +473,10 @@ def by_program(instance: PlacementInstance, budget: Budget, progress: PartProgre
     if solved.value is not None:
         schedule = _simulated(instance, *_program_rows(solved.variables))
         best = min(first, schedule, key=instance.units)
-    if solved.bound is not None:
+    found = bound_of(program, solved.value, allowed, budget, FEASIBLE)
+    if found is not None:
         step = math.gcd(WEIGHT_UNIT, instance.units_of_cost(0, 1)) * steps(instance)
-        bound = solved.bound * MILLION
+        bound = found * MILLION
         beyond = bound - instance.unavoidable
         margin = TOLERANCE * (abs(beyond) + step) + ROUNDING * abs(bound)
         units = instance.unavoidable + math.ceil(beyond - margin)

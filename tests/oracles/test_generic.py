@@ -189,7 +189,7 @@ def test_a_bound_that_rests_on_tolerances_proves_nothing(monkeypatch: pytest.Mon
     taken = {"x": np.array(declared(Shop(WORTH, WEIGHT, 15.0)).decision), "unused": np.array(np.nan)}
     near = Solved("convergenceCriteriaSatisfied", value, taken)
     monkeypatch.setattr(PyomoProgram, "solve", lambda *_, **__: near)
-    monkeypatch.setattr(generic, "_by_multipliers", lambda *_: value * (1.0 - 1e-9 - 1e-15))
+    monkeypatch.setattr(generic, "bound_of", lambda *_: value * (1.0 - 1e-9 - 1e-15))
     found = declared(Shop(WORTH, WEIGHT, 15.0), gap=0.0)
     assert (found.value, found.bound, found.why_stopped) == (value, value, WhyStopped.GAP_REACHED)
 
@@ -516,7 +516,7 @@ def test_without_time_nothing_is_done_and_nothing_is_claimed() -> None:
 def limited(monkeypatch: pytest.MonkeyPatch, bound: float | None) -> Optimum:
     """What comes of a HiGHS whose time is up before it has a solution."""
     monkeypatch.setattr(PyomoProgram, "solve", lambda *_, **__: Solved("maxTimeLimit", None, {}))
-    monkeypatch.setattr(generic, "_by_multipliers", lambda *_: bound)
+    monkeypatch.setattr(generic, "bound_of", lambda *_: bound)
     return declared(Shop(WORTH, WEIGHT, 15.0), method="highs", time_limit=60.0)
 
 

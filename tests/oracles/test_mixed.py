@@ -83,9 +83,10 @@ MISSED = Sites([9, 3, 6], [8, 7, 9], [7, 7, 5], [9, 5, 7], 14, 1)
 """HiGHS 1.14 calls 7.8 optimal: the path to 10 is cut off."""
 
 
-def bound(linear: Linear, value: float = math.inf, gap: float = 1e-9) -> float:
+def bound(linear: Linear, value: float = math.inf) -> float:
     """The bound on what is maximised."""
-    found = mixed.lower_bound(linear, value, Budget(gap, None), 1e-9)
+    allowed = 1e-9 * abs(value) if math.isfinite(value) else 0.0
+    found = mixed.lower_bound(linear, value, allowed, Budget(0.0, None), 1e-9)
     assert found is not None
     return -(found + linear.offset)
 
@@ -142,7 +143,7 @@ def impossible(limit: float, low: float) -> Linear:
 
 @pytest.mark.parametrize(("limit", "low"), [(3.0, 0.0), (0.5, 0.0), (1.5, 0.0)])
 def test_without_a_solution_nothing_is_claimed(limit: float, low: float) -> None:
-    assert mixed.lower_bound(impossible(limit, low), math.inf, Budget(0.0, None), 1e-9) is None
+    assert mixed.lower_bound(impossible(limit, low), math.inf, 0.0, Budget(0.0, None), 1e-9) is None
 
 
 def test_an_infeasible_node_without_a_proof_keeps_the_bound_of_its_parent(
@@ -150,7 +151,7 @@ def test_an_infeasible_node_without_a_proof_keeps_the_bound_of_its_parent(
 ) -> None:
     linear = impossible(0.5, 0.0)
     monkeypatch.setattr(mixed, "is_empty", lambda *_: False)
-    assert mixed.lower_bound(linear, math.inf, Budget(0.0, None), 1e-9) == pytest.approx(0.5)
+    assert mixed.lower_bound(linear, math.inf, 0.0, Budget(0.0, None), 1e-9) == pytest.approx(0.5)
 
 
 @pytest.mark.parametrize("duals", [[], [math.nan], [math.inf]])
