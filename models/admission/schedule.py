@@ -134,6 +134,10 @@ class Plan:
     schedule: Schedule  # its workers and parameter servers
 
 
+class TooLargeError(InputError):
+    """A job that the exact program over worker-slots cannot handle at some prices."""
+
+
 def cheapest_schedule(job: Job, offer: Offer, least: float = -np.inf) -> Plan | None:
     """Return the schedule with the largest payoff f(t - a) - cost (27).
 
@@ -146,7 +150,7 @@ def cheapest_schedule(job: Job, offer: Offer, least: float = -np.inf) -> Plan | 
     counts only if it pays more; for a deadline, as few workers run in the late slots as equal cost allows; of
     machines of equal cost those with smaller numbers come first.
 
-    A job with thousands of chunks is an InputError if so many schedules cost the same that all worker-slots
+    A job of much work is a :class:`TooLargeError` if so many schedules cost the same that all worker-slots
     would have to be gone through, in more than :data:`.kernels.MOST_STEPS` or with a table of more than
     :data:`.kernels.MOST_ENTRIES`.
     """
@@ -164,7 +168,7 @@ def cheapest_schedule(job: Job, offer: Offer, least: float = -np.inf) -> Plan | 
     if how < 0:
         what = f"{job.work} worker-slots of work in {len(offer.worker_room)} slots"
         too_large = f"{what} are more than the exact program can handle"
-        raise InputError(f"jobs[{job.index}].chunks: {job.chunks!r}: {too_large}")
+        raise TooLargeError(f"jobs[{job.index}].chunks: {job.chunks!r}: {too_large}")
     return _plan(job, offer, counts, cost, payoff) if len(counts) else None
 
 

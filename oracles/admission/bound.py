@@ -20,13 +20,20 @@ from ...models.admission.instance import AdmissionInstance
 from ...models.admission.jobs import UNIT, Job
 from ...models.admission.market import Market, Volume
 from ...models.admission.program import able
-from ...models.admission.schedule import Offer, Plan, cheapest_schedule
+from ...models.admission.schedule import Offer, Plan, TooLargeError, cheapest_schedule
+from ...models.admission.setting import Setting
 from ...models.program import in_highs, power_of_two
 from ...models.stopwatch import library
 from ..base import Budget, OracleError, PartProgress, relative_gap, rounding
 
 ROUNDING = 1e-10
 """The margin on a bound, relative to the sum of its positive terms, far more than rounding."""
+
+ROUNDED = 1e-13
+"""Prices of groups, and those per unit of their machines, differ by no more than this part, or are others."""
+
+OUT_OF_REACH = 2.0**-20
+"""The largest utility is no unit if no job alone reaches more than this part of it."""
 
 TABLE = 2 * 10**9
 """The most steps of the exact subroutine for one job; beyond, its payoff is bounded by convex hulls."""
@@ -68,7 +75,8 @@ def lagrangian_bound(
 
     Prices per unit of each resource are >= 0, shapes (T, H, R) and (T, K, R). Known ``payoffs`` bound those
     of the jobs, shape (I,); those of 0 are not computed again, and if the time is over they are kept for the
-    jobs that are left.
+    jobs that are left. A job that the exact subroutine cannot handle has its known payoff, or at most what it
+    earns alone.
     """
     setting = instance.setting
     best = np.zeros(len(instance.jobs)) if payoffs is None else payoffs.copy()
@@ -81,19 +89,36 @@ def lagrangian_bound(
         ):
             continue
         offer = _offer(instance, job, worker_prices, server_prices)
-        plan = cheapest_schedule(job, offer, 0.0)
-        payoff = 0.0 if plan is None else plan.payoff
+        try:
+            plan = cheapest_schedule(job, offer, 0.0)
+            payoff = 0.0 if plan is None else plan.payoff
+        except TooLargeError:  # no price is below 0
+            payoff = alone(instance.setting, job)
         best[job.index] = payoff if payoffs is None else min(best[job.index], payoff)
     paid = [(worker_prices, setting.worker_units), (server_prices, setting.server_units)]
     terms = [*best.tolist(), *(float((prices.sum(axis=0) * units).sum() / UNIT) for prices, units in paid)]
     total = math.fsum(terms)
-    products = 2 * len(setting.resources) * sum(job.work for job in instance.jobs)  # each may underflow
+    each = 2 * len(setting.resources) + 8  # products and quotients for each worker-slot that may underflow
+    products = each * sum(job.work for job in instance.jobs)
     return total + (ROUNDING * total + products * math.ulp(0.0) if total > 0.0 else 0.0), best
 
 
 def quick(job: Job, horizon: int) -> bool:
     """Return whether the exact subroutine prices a job within :data:`TABLE` steps."""
     return (horizon - job.arrival + 1) * job.work * job.chunks <= TABLE
+
+
+def alone(setting: Setting, job: Job) -> float:
+    """Return what a job that can finish earns if it has the cluster for itself."""
+    return float(job.utility(-(-job.work // setting.most_workers(job)) - 1))
+
+
+def unit_of(largest: float, reached: float) -> float:
+    """Return a power of two near the largest utility, or near the largest that a job can reach if far below.
+
+    One of the best decisions earns at least the latter, so that what is a small part of it does not count.
+    """
+    return power_of_two(reached if 0.0 < reached < OUT_OF_REACH * largest else largest) or 1.0
 
 
 def _offer(
@@ -114,7 +139,7 @@ def without_prices(instance: AdmissionInstance) -> Priced:
     payoffs = np.zeros(len(instance.jobs))
     for job in instance.jobs:
         if job.index not in instance.never:
-            payoffs[job.index] = job.utility(-(-job.work // setting.most_workers(job)) - 1)
+            payoffs[job.index] = alone(setting, job)
     prices = [
         np.zeros((setting.horizon, *units.shape)) for units in (setting.worker_units, setting.server_units)
     ]
@@ -133,6 +158,9 @@ def _priced(
 ) -> Priced:
     """Return the certificate of prices of groups, the payoffs made as small as time allows."""
     worker_prices, server_prices = market.per_unit(prices)
+    told = market.joined(worker_prices, server_prices)
+    if (abs(told - prices) > ROUNDED * prices).any():  # near the least number: these are other prices
+        payoffs = market.respond(market.split(told)).payoffs
     every = np.zeros(len(instance.jobs))
     every[[job.index for job in market.jobs]] = payoffs * (1.0 + ROUNDING / 10)
     bound, every = lagrangian_bound(instance, worker_prices, server_prices, every, budget)
@@ -205,7 +233,8 @@ class _Columns:
         self.bound, self.payoffs = found.bound, found.payoffs
         self.round, self.settled, self.value = 0, False, 0.0
         self.known: list[set[bytes]] = [set() for _ in market.jobs]
-        self.unit = power_of_two(float(market.packed[-1].max())) or 1.0  # of the master's objective
+        reached = max(alone(market.setting, job) for job in market.jobs)
+        self.unit = unit_of(float(market.packed[-1].max()), reached)  # of the master's objective
         none, most = np.zeros(0), np.ones(len(market.jobs) + sum(self.sizes))
         empty, rows = (np.zeros(1, np.int32), np.zeros(0, np.int32), none), (-np.inf * most, most)
         options = {"simplex_strategy": PRIMAL}
@@ -244,7 +273,10 @@ class _Columns:
         for i, job in enumerate(market.jobs):
             if budget.over:
                 return new
-            plan = cheapest_schedule(job, market.offer(i, split), 0.0)
+            try:
+                plan = cheapest_schedule(job, market.offer(i, split), 0.0)
+            except TooLargeError:  # its payoff is then bounded by convex hulls
+                plan, payoffs[i] = None, market.respond(split).payoffs[i]
             if plan is not None:
                 payoffs[i] = plan.payoff
                 new += self._add(i, job, plan)

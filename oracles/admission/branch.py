@@ -19,10 +19,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ...models.admission.instance import AdmissionInstance
-from ...models.program import CAREFUL, SOLVER_TOLERANCE, in_highs, power_of_two
+from ...models.program import CAREFUL, SOLVER_TOLERANCE, in_highs
 from ...models.stopwatch import library
 from ..base import Budget, OracleError, PartProgress, rounding
 from . import branch_kernels as kernels
+from .bound import alone, unit_of
 
 MOST_ROUNDS = 60
 """Linear programs of a node."""
@@ -251,14 +252,19 @@ class Program:
             for t in range(self._horizon)
             for h in range(len(units))
         ]
-        self._given = [
-            (job.arrival, job.work, job.utilities(self._horizon), job.servers_for) for job in instance.jobs
+        self._earned = [job.utilities(self._horizon) for job in instance.jobs]
+        reached = [0.0 if job.index in instance.never else alone(setting, job) for job in instance.jobs]
+        largest = max((float(one.max(initial=0.0)) for one in self._earned), default=0.0)
+        self._unit = unit_of(largest, max(reached, default=0.0))
+        self._given = [  # what is earned in units, in which nothing that matters is near the least number
+            (job.arrival, job.work, np.minimum(earned, most) / self._unit, job.servers_for)
+            for job, earned, most in zip(instance.jobs, self._earned, reached, strict=True)
         ]
+        amounts = sum(float(has.max(axis=1, initial=0.0).sum()) for *_, has, _ in self._arrays)
+        self._least = math.ulp(0.0) * self._horizon * (amounts + 8.0 * (self._jobs + len(self._machines)))
         self._most = np.array(
             [min(setting.most_workers(job), job.work) for job in instance.jobs], dtype=np.int64
         )
-        self._earned = [earned.tolist() for _, _, earned, _ in self._given]
-        self._unit = power_of_two(max((max(one, default=0.0) for one in self._earned), default=0.0)) or 1.0
         self._known: set[Any] = set()
         self._columns: list[Run | Filling] = []
         self._x = np.zeros(0)
@@ -304,7 +310,7 @@ class Program:
 
     def answer(self, price: np.ndarray) -> tuple[float, int]:
         """Add the best runs and fillings at some prices; return the bound, and how many are new."""
-        bound, new = 0.0, 0
+        price, bound, new = price / self._unit, 0.0, 0
         for i in range(self._jobs):
             gain, run = self._best_run(i, price)
             bound += gain
@@ -314,25 +320,32 @@ class Program:
             counts = self._arrays[side][-1][t, h]
             pairs = tuple((i, int(counts[i])) for i in counts.nonzero()[0].tolist())
             new += self._add(Filling(m, pairs) if pairs else None)
-        return bound, new
+        return bound * self._unit, new
 
     def bound(self, price: np.ndarray, limits: Limits) -> float | None:
-        """Return what no decision within limits exceeds, by these prices alone; ``None`` if there is none."""
+        """Return what no decision within limits exceeds, by these prices alone; ``None`` if there is none.
+
+        Near the least number, a price per unit of an amount misses up to that for each unit.
+        """
         self._limit(limits)
+        price = price / self._unit
         gains = [self._best_run(i, price)[0] for i in range(self._jobs)]
         if min(gains, default=0.0) == -math.inf:
             return None
         terms = [self._fill(price), *gains]
         gross = math.fsum(abs(term) for term in terms)
-        return math.fsum(terms) + MARGIN * gross + rounding(len(terms), gross)
+        if gross == 0.0 and not price.any():
+            return 0.0
+        total = math.fsum(terms) + MARGIN * gross + rounding(len(terms), gross) + self._least
+        return total * self._unit + math.ulp(0.0)
 
     def _fill(self, price: np.ndarray) -> float:
-        """Find the best filling of every machine; return a bound of what all are paid."""
+        """Find the best filling of every machine; return a bound of what all are paid; both in units."""
         paid = [kernels.fill_all(one, *arrays) for one, arrays in zip(price, self._arrays, strict=True)]
         return sum(paid)
 
     def _best_run(self, i: int, price: np.ndarray) -> tuple[float, Run | None]:
-        """Return the run of a job that earns most at prices of shape (2, T, I), and what that is."""
+        """Return the run of a job that earns most at prices (2, T, I), and what it gains; in units."""
         workers, (first, last) = np.empty(self._horizon, dtype=np.int64), self._done[i]
         gain, done = kernels.best_run(
             self._given[i],
@@ -345,9 +358,9 @@ class Program:
         )
         if not done:
             return gain, None
-        arrival, _, earned, servers = self._given[i]
+        arrival, _, _, servers = self._given[i]
         counts = np.array([workers, servers[workers]])
-        return gain, Run(i, counts, done, float(earned[done - arrival]))
+        return gain, Run(i, counts, done, float(self._earned[i][done - arrival]))
 
     def _add(self, one: Run | Filling | None) -> bool:
         """Add a column, unless it is there; return whether it is new."""

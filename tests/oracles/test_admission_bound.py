@@ -18,7 +18,7 @@ from clairvoyant.models.admission.instance import AdmissionInstance
 from clairvoyant.models.admission.jobs import Job
 from clairvoyant.models.admission.market import Market, groups
 from clairvoyant.models.admission.program import able
-from clairvoyant.models.admission.schedule import cheapest_schedule
+from clairvoyant.models.admission.schedule import TooLargeError, cheapest_schedule
 from clairvoyant.oracles.admission import bound as admission_bound
 from clairvoyant.oracles.admission.bound import (
     columns,
@@ -287,3 +287,60 @@ def test_columns_may_begin_at_prices_at_which_nothing_pays() -> None:
     start = replace(usual, worker_prices=dear[0], server_prices=dear[1], bound=1e12)
     found = [columns(instance, Budget(*FOREVER), None, begin).bound for begin in (start, usual)]
     assert found[0] == pytest.approx(found[1], rel=1e-6)
+
+
+def one_kind(jobs: list[dict[str, Any]], **place: Any) -> AdmissionInstance:
+    job: dict[str, Any] = {"arrival": 1, "epochs": 1, "chunks": 1, "minibatches": 1, "minibatch_time": 1}
+    job |= {"gradient_size": 0, "worker_bandwidth": 1, "server_bandwidth": 1}
+    job |= {"worker_demand": [1], "server_demand": [1]}
+    return AdmissionInstance(resources=["cpu"], jobs=[job | one for one in jobs], **place)
+
+
+@given(
+    st.sampled_from([(4, 5e8), (7, 3e8), (13, 1e8 - 1e-6)]),
+    st.sampled_from([0.0, 700.0, 716.0, 728.0, 735.0, 741.0]),
+    st.sampled_from([2.3e-308, 1e-307, 1e-300, 1.0]),
+)
+@hypothesis_settings(max_examples=40, deadline=None)
+def test_bounds_hold_down_to_the_least_numbers(few: tuple[int, float], decay: float, priority: float) -> None:
+    count, amount = few
+    needs = {"worker_demand": [amount], "server_demand": [amount], "epochs": 2}
+    told = [{"priority": priority * (1.0 + 0.01 * i), "decay": decay, "target": 0} for i in range(count)]
+    place = {"worker_servers": [[1e9]], "parameter_servers": [[1e9]]}
+    instance = one_kind([needs | {"utility": one} for one in told], horizon=2, **place)
+    earned = sorted((Fraction(job.utility(1)) for job in instance.jobs), reverse=True)
+    best = sum(earned[: int(1e9 // amount)])
+    for make in (volume, columns):
+        found = make(instance, Budget(1e-6, None))
+        assert best <= Fraction(found.bound)
+        again, _ = lagrangian_bound(instance, found.worker_prices, found.server_prices)
+        assert best <= Fraction(again)
+
+
+def test_a_job_that_no_program_can_handle_is_bounded_all_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+    instance = made(3)
+    usual = [make(instance, Budget(*FOREVER), rounds=20) for make in (volume, columns)]
+
+    def too_large(job: Job, *_: Any) -> None:
+        raise TooLargeError(f"jobs[{job.index}]")
+
+    monkeypatch.setattr(admission_bound, "cheapest_schedule", too_large)
+    for make, exact in zip((volume, columns), usual, strict=True):
+        found = make(instance, Budget(*FOREVER), rounds=20)
+        assert found.bound >= exact.bound * (1.0 - 1e-9)
+        alone, _ = lagrangian_bound(instance, found.worker_prices, found.server_prices)
+        assert alone >= found.bound * (1.0 - 1e-9)
+
+
+def test_what_is_too_large_for_the_program_has_a_bound() -> None:
+    rng, horizon = np.random.default_rng(6), 10_000
+    utility = {"priority": 1e6, "decay": 0, "target": 8110}
+    large = {"chunks": 4, "minibatch_time": 8901.5, "worker_bandwidth": 3, "server_bandwidth": 4}
+    place = {"worker_servers": [[1], [1], [2]], "parameter_servers": [[1], [2]]}
+    instance = one_kind([large | {"utility": utility}], horizon=horizon, **place)
+    dear = [np.sort(rng.random((horizon, machines)), axis=0)[:, :, None] for machines in (3, 2)]
+    with pytest.raises(TooLargeError, match="more than the exact program can handle"):
+        cheapest_schedule(instance.jobs[0], admission_bound._offer(instance, instance.jobs[0], *dear), 0.0)
+    bound, payoffs = lagrangian_bound(instance, *dear)
+    assert payoffs[0] == without_prices(instance).payoffs[0]
+    assert bound > payoffs[0]

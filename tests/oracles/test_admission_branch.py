@@ -2,6 +2,8 @@
 
 import itertools
 import math
+from fractions import Fraction
+from types import SimpleNamespace
 from typing import Any
 from unittest.mock import patch
 
@@ -13,8 +15,8 @@ from hypothesis import strategies as st
 
 from clairvoyant.models.admission.instance import AdmissionInstance
 from clairvoyant.models.admission.schedule import Schedule
+from clairvoyant.oracles.admission import branch, exact
 from clairvoyant.oracles.admission import branch_kernels as kernels
-from clairvoyant.oracles.admission import exact
 from clairvoyant.oracles.admission.branch import Program, leaves
 from clairvoyant.oracles.admission.certificate import _renumbered
 from clairvoyant.oracles.admission.exact import by_branching, by_cp_sat
@@ -158,3 +160,74 @@ def test_two_jobs_that_want_one_place_pay_what_one_earns() -> None:
         assert Program(instance).bound(prices, {}) == pytest.approx(bound, rel=1e-9)
     part = by_branching(instance, Budget(0.0, None))
     assert part.bound == pytest.approx(4.0, rel=1e-9)
+
+
+def alike(count: int, amount: float, amounts: float = 1e9, **utility: float) -> AdmissionInstance:
+    """Jobs of one worker and one server that both need such an amount of the only machines."""
+    told = {"priority": 1.0, "decay": 0.0, "target": 2.0} | utility
+    job: dict[str, Any] = {"arrival": 1, "epochs": 1, "chunks": 1, "minibatches": 1, "minibatch_time": 1}
+    job |= {"gradient_size": 0, "worker_bandwidth": 1, "server_bandwidth": 1}
+    job |= {"worker_demand": [amount], "server_demand": [amount]}
+    jobs = [job | {"utility": told | {"priority": told["priority"] * (1.0 + 0.01 * i)}} for i in range(count)]
+    place: dict[str, Any] = {"worker_servers": [[amounts]], "parameter_servers": [[amounts]]}
+    return AdmissionInstance(horizon=1, resources=["cpu"], **place, jobs=jobs)
+
+
+SMALL = st.sampled_from([2.3e-308, 1e-307, 1e-306, 1e-300, 1.0])
+FEW = st.sampled_from([(4, 5e8), (7, 3e8), (13, 1e8 - 1e-6), (4, 0.5)])
+
+
+@given(SMALL, FEW, st.sampled_from([0.0, 1.0, 5.0]), st.floats(0.0, 2.0))
+@hypothesis_settings(max_examples=60, deadline=None)
+def test_bounds_hold_down_to_the_least_numbers(
+    priority: float, few: tuple[int, float], decay: float, price: float
+) -> None:
+    instance = alike(*few, priority=priority, decay=decay, target=0.0)
+    earned = sorted((Fraction(job.utility(0)) for job in instance.jobs), reverse=True)
+    best = sum(earned[: int(1e9 // few[1])])
+    prices = np.full((2, 1, few[0]), price * float(earned[-1]))
+    bound = Program(instance).bound(prices, {})
+    assert bound is not None
+    assert best <= Fraction(bound)
+    part = by_branching(instance, Budget(1e-9, None))
+    assert part.bound is not None
+    assert best <= Fraction(part.bound) <= best * (1 + Fraction(1, 10**8)) + 100 * Fraction(math.ulp(0.0))
+
+
+@pytest.mark.parametrize("never", ["bandwidth", "delay"])
+def test_what_no_job_can_earn_is_no_unit(never: str) -> None:
+    job: dict[str, Any] = {"arrival": 1, "epochs": 2, "chunks": 2, "minibatches": 1, "minibatch_time": 1}
+    job |= {"gradient_size": 0, "worker_bandwidth": 1, "server_bandwidth": 1}
+    job |= {"worker_demand": [1], "server_demand": [1], "utility": {"priority": 1, "decay": 30, "target": 0}}
+    small = job | {"utility": {"priority": 1e-3, "decay": 1, "target": 1}}
+    dear = small | {"worker_bandwidth": 3, "utility": {"priority": 1e9, "decay": 1, "target": 1}}
+    jobs = [dear, *[small] * 5] if never == "bandwidth" else [job] * 4
+    place: dict[str, Any] = {"worker_servers": [[2], [1]], "parameter_servers": [[3]]}
+    instance = AdmissionInstance(horizon=3, resources=["cpu"], **place, jobs=jobs)
+    best, part = (solve(instance, Budget(1e-9, None)) for solve in (by_cp_sat, by_branching))
+    assert best.schedule is not None
+    assert part.schedule is not None
+    assert part.bound is not None
+    value = math.fsum(instance.rewards(best.schedule).tolist())
+    assert value <= part.bound <= value * (1.0 + 1e-8)
+    assert math.fsum(instance.rewards(part.schedule).tolist()) >= value * (1.0 - 1e-8)
+
+
+def test_a_packing_that_exceeds_an_amount_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(branch.kernels, "pack", lambda *_: False)
+    counts, budget = np.array([1, 1]), Budget(0.0, None)
+    program = Program(alike(2, 5e8))
+    np.testing.assert_array_equal(program._packed(0, counts, budget), [[1, 1]])
+    assert Program(alike(2, 500000000.000001))._packed(0, counts, budget) is None  # HiGHS takes that as 5e8
+    solved = branch.in_highs
+
+    def planted(*of: Any, **options: Any) -> Any:
+        highs = solved(*of, **options)
+        return SimpleNamespace(
+            run=highs.run,
+            getModelStatus=highs.getModelStatus,
+            getSolution=lambda: SimpleNamespace(col_value=[2.0, 1.0]),  # one more than fits
+        )
+
+    monkeypatch.setattr(branch, "in_highs", planted)
+    assert program._packed(0, counts, budget) is None
