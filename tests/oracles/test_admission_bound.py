@@ -21,6 +21,7 @@ from clairvoyant.models.admission.program import able
 from clairvoyant.models.admission.schedule import TooLargeError, cheapest_schedule
 from clairvoyant.oracles.admission import bound as admission_bound
 from clairvoyant.oracles.admission.bound import (
+    Priced,
     columns,
     lagrangian_bound,
     volume,
@@ -310,23 +311,26 @@ def test_bounds_hold_down_to_the_least_numbers(few: tuple[int, float], decay: fl
     instance = one_kind([needs | {"utility": one} for one in told], horizon=2, **place)
     earned = sorted((Fraction(job.utility(1)) for job in instance.jobs), reverse=True)
     best = sum(earned[: int(1e9 // amount)])
-    for make in (volume, columns):
-        found = make(instance, Budget(1e-6, None))
+    for found in (volume(instance, Budget(1e-6, None)), columns(instance, Budget(1e-6, None))):
         assert best <= Fraction(found.bound)
         again, _ = lagrangian_bound(instance, found.worker_prices, found.server_prices)
         assert best <= Fraction(again)
 
 
+def bounded(instance: AdmissionInstance) -> list[Priced]:
+    budget = Budget(*FOREVER)
+    return [volume(instance, budget, rounds=20), columns(instance, budget, rounds=20)]
+
+
 def test_a_job_that_no_program_can_handle_is_bounded_all_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
     instance = made(3)
-    usual = [make(instance, Budget(*FOREVER), rounds=20) for make in (volume, columns)]
+    usual = bounded(instance)
 
     def too_large(job: Job, *_: Any) -> None:
         raise TooLargeError(f"jobs[{job.index}]")
 
     monkeypatch.setattr(admission_bound, "cheapest_schedule", too_large)
-    for make, exact in zip((volume, columns), usual, strict=True):
-        found = make(instance, Budget(*FOREVER), rounds=20)
+    for found, exact in zip(bounded(instance), usual, strict=True):
         assert found.bound >= exact.bound * (1.0 - 1e-9)
         alone, _ = lagrangian_bound(instance, found.worker_prices, found.server_prices)
         assert alone >= found.bound * (1.0 - 1e-9)
@@ -338,9 +342,11 @@ def test_what_is_too_large_for_the_program_has_a_bound() -> None:
     large = {"chunks": 4, "minibatch_time": 8901.5, "worker_bandwidth": 3, "server_bandwidth": 4}
     place = {"worker_servers": [[1], [1], [2]], "parameter_servers": [[1], [2]]}
     instance = one_kind([large | {"utility": utility}], horizon=horizon, **place)
-    dear = [np.sort(rng.random((horizon, machines)), axis=0)[:, :, None] for machines in (3, 2)]
+    workers, servers = (np.sort(rng.random((horizon, n)), axis=0)[:, :, None] for n in (3, 2))
     with pytest.raises(TooLargeError, match="more than the exact program can handle"):
-        cheapest_schedule(instance.jobs[0], admission_bound._offer(instance, instance.jobs[0], *dear), 0.0)
-    bound, payoffs = lagrangian_bound(instance, *dear)
+        cheapest_schedule(
+            instance.jobs[0], admission_bound._offer(instance, instance.jobs[0], workers, servers), 0.0
+        )
+    bound, payoffs = lagrangian_bound(instance, workers, servers)
     assert payoffs[0] == without_prices(instance).payoffs[0]
     assert bound > payoffs[0]
