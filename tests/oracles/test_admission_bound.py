@@ -21,6 +21,7 @@ from clairvoyant.models.admission.program import able
 from clairvoyant.models.admission.schedule import TooLargeError, cheapest_schedule
 from clairvoyant.oracles.admission import bound as admission_bound
 from clairvoyant.oracles.admission.bound import (
+    Priced,
     columns,
     lagrangian_bound,
     volume,
@@ -317,16 +318,26 @@ def test_bounds_hold_down_to_the_least_numbers(few: tuple[int, float], decay: fl
         assert best <= Fraction(again)
 
 
+def by_volume(instance: AdmissionInstance) -> Priced:
+    return volume(instance, Budget(*FOREVER), rounds=20)
+
+
+def by_columns(instance: AdmissionInstance) -> Priced:
+    return columns(instance, Budget(*FOREVER), rounds=20)
+
+
+MAKERS = (by_volume, by_columns)
+
+
 def test_a_job_that_no_program_can_handle_is_bounded_all_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
     instance = made(3)
-    usual = [make(instance, Budget(*FOREVER), rounds=20) for make in (volume, columns)]
+    usual = [make(instance) for make in MAKERS]
 
     def too_large(job: Job, *_: Any) -> None:
         raise TooLargeError(f"jobs[{job.index}]")
 
     monkeypatch.setattr(admission_bound, "cheapest_schedule", too_large)
-    for make, exact in zip((volume, columns), usual, strict=True):
-        found = make(instance, Budget(*FOREVER), rounds=20)
+    for found, exact in zip([make(instance) for make in MAKERS], usual, strict=True):
         assert found.bound >= exact.bound * (1.0 - 1e-9)
         alone, _ = lagrangian_bound(instance, found.worker_prices, found.server_prices)
         assert alone >= found.bound * (1.0 - 1e-9)
@@ -338,9 +349,11 @@ def test_what_is_too_large_for_the_program_has_a_bound() -> None:
     large = {"chunks": 4, "minibatch_time": 8901.5, "worker_bandwidth": 3, "server_bandwidth": 4}
     place = {"worker_servers": [[1], [1], [2]], "parameter_servers": [[1], [2]]}
     instance = one_kind([large | {"utility": utility}], horizon=horizon, **place)
-    dear = [np.sort(rng.random((horizon, machines)), axis=0)[:, :, None] for machines in (3, 2)]
+    workers, servers = (np.sort(rng.random((horizon, n)), axis=0)[:, :, None] for n in (3, 2))
     with pytest.raises(TooLargeError, match="more than the exact program can handle"):
-        cheapest_schedule(instance.jobs[0], admission_bound._offer(instance, instance.jobs[0], *dear), 0.0)
-    bound, payoffs = lagrangian_bound(instance, *dear)
+        cheapest_schedule(
+            instance.jobs[0], admission_bound._offer(instance, instance.jobs[0], workers, servers), 0.0
+        )
+    bound, payoffs = lagrangian_bound(instance, workers, servers)
     assert payoffs[0] == without_prices(instance).payoffs[0]
     assert bound > payoffs[0]

@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 
 from clairvoyant.models.admission.instance import AdmissionInstance
 from clairvoyant.models.admission.schedule import Schedule
+from clairvoyant.models.program import in_highs
 from clairvoyant.oracles.admission import branch, exact
 from clairvoyant.oracles.admission import branch_kernels as kernels
 from clairvoyant.oracles.admission.branch import Program, leaves
@@ -214,12 +215,12 @@ def test_what_no_job_can_earn_is_no_unit(never: str) -> None:
 
 
 def test_a_packing_that_exceeds_an_amount_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(branch.kernels, "pack", lambda *_: False)
+    monkeypatch.setattr(kernels, "pack", lambda *_: False)
     counts, budget = np.array([1, 1]), Budget(0.0, None)
     program = Program(alike(2, 5e8))
     np.testing.assert_array_equal(program._packed(0, counts, budget), [[1, 1]])
     assert Program(alike(2, 500000000.000001))._packed(0, counts, budget) is None  # HiGHS takes that as 5e8
-    solved = branch.in_highs
+    solved = in_highs
 
     def planted(*of: Any, **options: Any) -> Any:
         highs = solved(*of, **options)
