@@ -112,11 +112,9 @@ def artanh(n: int, d: int, shift: int) -> tuple[int, int]:
 
 
 def log(p: int, q: int, scale: int, up: bool) -> int:
-    """Return ln(p / q), p >= q > 0, in whole multiples of 1 / scale: at least that if ``up``, else at most.
-
-    Half of it is k artanh(1/3) + artanh((c - 8) / (c + 8)) + artanh((m - 1) / (m + 1)), where p / q is
-    m 2^k c / 8, and 1 <= m <= 9/8: ln x = 2 artanh((x - 1) / (x + 1)).
-    """
+    """Return ln(p / q), p >= q > 0, in multiples of 1 / scale: at least that if ``up``, else at most."""
+    # Half of it is k artanh(1/3) + artanh((c - 8) / (c + 8)) + artanh((m - 1) / (m + 1)), where p / q is
+    # m 2^k c / 8, and 1 <= m <= 9/8: ln x = 2 artanh((x - 1) / (x + 1)).
     shift = scale.bit_length() + 8
     k = p.bit_length() - q.bit_length()
     k -= p < q << k
@@ -755,22 +753,25 @@ def sigmoid(top: Fraction, x: Fraction) -> tuple[Fraction, Fraction]:
 
 def density(item: Any, left: list[int]) -> int:
     """Return about what a (price, limit, needs) brings for all of the amount of which it needs the most."""
-    shares = ((a << 60) // max(1, has) for a, has in zip(item[2], left, strict=True))
-    return (item[0] << 60) // max([1, *shares])
+    return (item[0] << 60) // max([1, *((a << 60) // max(1, n) for a, n in zip(item[2], left, strict=True))])
 
 
 def fullest(items: list[Any], left: list[int], least: int) -> int:
     """Return the most that whole (price, limit, needs) bring within ``left``; at least ``least``."""
-    most = [min([n, *(has // x for has, x in zip(left, a, strict=True) if x)]) for _, n, a in items]
-    # no more than what fits of each alone, nor, as needs add up to no more than left, than least if by some
-    # need all prices are at most least / left
-    alone = sum(n * p for n, (p, _, _) in zip(most, items, strict=True)) <= least
-    if alone or any(all(a[r] and least * a[r] >= has * p for p, _, a in items) for r, has in enumerate(left)):
-        return least
-    (price, _, needs), *rest = items
-    for n in range(most[0], -1, -1):
-        after = [has - n * a for has, a in zip(left, needs, strict=True)]
-        least = max(least, n * price + fullest(rest, after, max(0, least - n * price)))
+    states = [(items, left, 0)]  # what may still be added, what is left, and what is brought so far
+    while states:
+        items, left, paid = states.pop()
+        least = max(least, paid)
+        most = [min([n, *(has // x for has, x in zip(left, a, strict=True) if x)]) for _, n, a in items]
+        # no more than what fits of each alone, nor, as needs add up to no more than left, than least if by
+        # some need all prices are at most least / left
+        lack = least - paid
+        alone = sum(n * p for n, (p, _, _) in zip(most, items, strict=True)) <= lack
+        rates = (all(a[r] and lack * a[r] >= has * p for p, _, a in items) for r, has in enumerate(left))
+        if not alone and not any(rates):
+            (price, _, needs), *rest = items
+            after = ([has - n * a for has, a in zip(left, needs, strict=True)] for n in range(most[0] + 1))
+            states += [(rest, room, paid + n * price) for n, room in enumerate(after)]
     return least
 
 

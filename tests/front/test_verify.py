@@ -1025,6 +1025,11 @@ def test_the_fullest_machine_is_that_of_enumeration_in_any_order(
         assert verify.fullest(list(order), left, 0) == want
 
 
+def test_a_machine_may_be_filled_with_thousands_of_jobs() -> None:
+    assert verify.fullest([(3, 2, [5])] * 1500, [10_000], 0) == 2000 * 3
+    assert verify.fullest([(3, 2, [5])] * 1500, [1 << 60], 7) == 3000 * 3
+
+
 def test_what_brings_most_for_what_it_takes_comes_first() -> None:
     left = [10, 1000]
     items = [(5, 9, [0, 0]), (8, 1, [1, 1]), (8, 1, [1, 200]), (9, 1, [5, 0])]

@@ -317,20 +317,26 @@ def test_bounds_hold_down_to_the_least_numbers(few: tuple[int, float], decay: fl
         assert best <= Fraction(again)
 
 
-def bounded(instance: AdmissionInstance) -> list[Priced]:
-    budget = Budget(*FOREVER)
-    return [volume(instance, budget, rounds=20), columns(instance, budget, rounds=20)]
+def by_volume(instance: AdmissionInstance) -> Priced:
+    return volume(instance, Budget(*FOREVER), rounds=20)
+
+
+def by_columns(instance: AdmissionInstance) -> Priced:
+    return columns(instance, Budget(*FOREVER), rounds=20)
+
+
+MAKERS = (by_volume, by_columns)
 
 
 def test_a_job_that_no_program_can_handle_is_bounded_all_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
     instance = made(3)
-    usual = bounded(instance)
+    usual = [make(instance) for make in MAKERS]
 
     def too_large(job: Job, *_: Any) -> None:
         raise TooLargeError(f"jobs[{job.index}]")
 
     monkeypatch.setattr(admission_bound, "cheapest_schedule", too_large)
-    for found, exact in zip(bounded(instance), usual, strict=True):
+    for found, exact in zip([make(instance) for make in MAKERS], usual, strict=True):
         assert found.bound >= exact.bound * (1.0 - 1e-9)
         alone, _ = lagrangian_bound(instance, found.worker_prices, found.server_prices)
         assert alone >= found.bound * (1.0 - 1e-9)
