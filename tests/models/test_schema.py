@@ -196,8 +196,8 @@ def test_single_faults_are_refused_by_both(name: str) -> None:
     ("name", "path", "change"),
     [
         ("allocation", "properties.overhead.items", {"maximum": 2}),
-        ("allocation", "properties.overhead.items", {"minimum": -1}),
-        ("allocation", "properties.overhead.items", {"minimum": 1}),
+        ("allocation", "properties.overhead.items", {"anyOf": [{"minimum": -1}]}),
+        ("allocation", "properties.overhead.items", {"anyOf": [{"const": 0}, {"minimum": 1}]}),
         ("allocation", "properties.utility.properties.kind.items.items", {"enum": ["linear", "log", "x"]}),
         ("allocation", "properties.copy_of", {"type": "array"}),
         ("allocation-gang", "properties.gang", {"required": ["demand"]}),
