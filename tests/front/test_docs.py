@@ -165,9 +165,10 @@ def test_the_first_page_runs_as_written(
 
 def rows(printed: str) -> dict[str, tuple[float, float, float]]:
     """Return the total and both ends of the ratio by policy, from what `compare` prints."""
-    found = re.findall(r"^(\S+) +1 +([\d,]+) +([\d.]+) to ([\d.]+)", printed, re.MULTILINE)
+    found = re.findall(r"^(\S+) +1 +([\d,]+) +([\d.]+)(?: to ([\d.]+))?", printed, re.MULTILINE)
     return {
-        name: (float(total.replace(",", "")), float(low), float(high)) for name, total, low, high in found
+        name: (float(total.replace(",", "")), float(low), float(high or low))
+        for name, total, low, high in found
     }
 
 
