@@ -31,7 +31,7 @@ MILLION = TICKS * WEIGHT_UNIT
 """Units of cost in a second."""
 
 TOLERANCE = 1e-6
-"""The margin on HiGHS's bound, in steps of the cost and relative to its part above the unavoidable cost."""
+"""The margin on the bound of the program, in steps of the cost and relative to its part above the unavoidable cost."""
 
 FEASIBLE = 1e-9
 """HiGHS's tolerance on rows and reduced costs in linear programs that prove a bound."""
@@ -450,7 +450,7 @@ class _CpModel:
 def by_program(instance: PlacementInstance, budget: Budget, progress: PartProgress | None = None) -> Exact:
     """Solve the declared program by HiGHS; for tiny instances without contention, with a window for all jobs.
 
-    Returned is a bound, HiGHS's less a margin for its tolerances, and the better one of what was found,
+    Returned is a bound that multipliers prove, less a margin, and the better one of what was found,
     shifted to the left through the simulator, and some list schedules. If HiGHS fails, that is an
     OracleError.
     """
