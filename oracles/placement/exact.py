@@ -450,9 +450,8 @@ class _CpModel:
 def by_program(instance: PlacementInstance, budget: Budget, progress: PartProgress | None = None) -> Exact:
     """Solve the declared program by HiGHS; for tiny instances without contention, with a window for all jobs.
 
-    Returned is a bound that multipliers prove, less a margin, and the better one of what was found,
-    shifted to the left through the simulator, and some list schedules. If HiGHS fails, that is an
-    OracleError.
+    Returned is a bound that multipliers prove, less a margin, and the better one of what was found, shifted
+    to the left through the simulator, and some list schedules. If HiGHS fails, that is an OracleError.
     """
     refuse_contention(instance)
     first = list_schedule(instance, budget)
