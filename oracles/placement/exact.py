@@ -31,7 +31,7 @@ MILLION = TICKS * WEIGHT_UNIT
 """Units of cost in a second."""
 
 TOLERANCE = 1e-6
-"""The margin on the bound of the program, in steps of the cost and relative to its part above the unavoidable cost."""
+"""The margin on the bound of the program, in steps of cost and relative to its part above the unavoidable."""
 
 FEASIBLE = 1e-9
 """HiGHS's tolerance on rows and reduced costs in linear programs that prove a bound."""
