@@ -31,7 +31,7 @@ from clairvoyant.analysis.placement.experiments import (
     Setup,
     outcome,
 )
-from clairvoyant.analysis.statistics import Interval
+from clairvoyant.analysis.study import judge
 from clairvoyant.api import audit
 from clairvoyant.models.base import InputError
 from clairvoyant.online.placement.learned import checkpoint, policies
@@ -232,22 +232,31 @@ def test_networks_are_found_by_their_whole_name() -> None:
 
 @given(st.integers(0, 2**32 - 1), st.integers(2, 6), st.integers(2, 6))
 @settings(max_examples=30, deadline=None)
-def test_the_interval_over_trainings_is_that_of_welch(seed: int, m: int, n: int) -> None:
+def test_the_p_over_trainings_is_that_of_welch(seed: int, m: int, n: int) -> None:
     rng = np.random.default_rng(seed)
     a, b = rng.normal(size=m), rng.normal(1.0, 2.0, size=n)
-    expected = stats.ttest_ind(a, b, equal_var=False).confidence_interval(0.95)
-    found = trained._welch(a, b)
-    assert found.mean == pytest.approx(a.mean() - b.mean())
-    assert (found.low, found.high) == pytest.approx((expected.low, expected.high))
+    assert trained._welch(a, b) == pytest.approx(stats.ttest_ind(a, b, equal_var=False).pvalue)
 
 
 def test_a_single_number_has_no_spread() -> None:
     many = np.array([1.0, 2.0, 3.0])
-    assert trained._welch(many[:1], many[1:2]) == Interval(-1.0, -1.0, -1.0)
-    one, other = trained._welch(many, many[:1]), trained._welch(many[:1], many)
-    assert one.mean == -other.mean == 1.0
-    assert (one.low, one.high) == pytest.approx((-other.high, -other.low))
-    assert trained._welch(np.ones(3), np.zeros(2)) == Interval(1.0, 1.0, 1.0)
+    assert trained._welch(many[:1], many[1:2]) == 0.0
+    alone = stats.ttest_1samp(many, 1.0).pvalue
+    assert trained._welch(many, many[:1]) == trained._welch(many[:1], many) == pytest.approx(alone)
+    assert trained._welch(np.ones(3), np.zeros(2)) == 0.0
+
+
+def test_trainings_that_differ_by_chance_are_rarely_told_apart() -> None:
+    """In families of 40 comparisons of equal designs, whose trainings differ more than the traces do."""
+    rng, false = np.random.default_rng(5), 0
+    for _ in range(40):
+        said = []
+        for k in range(40):
+            each, traces = rng.normal(scale=5.0, size=(2, 5, 1)), rng.normal(scale=2.0, size=(2, 5, 8))
+            both = trained.Versus(*(each + traces))
+            said.append(trained.Below(f"{k}", {"": -both.gap.mean(0)}, p={"": both.p}))
+        false += any(one.signs != (None,) for one in judge(said))
+    assert false <= 6  # 2 expected at 5 %; more than 6 has a chance of 0.3 %
 
 
 @pytest.mark.parametrize("seed", [0, 999, 1000, 2000, 10**6, 10**9])
@@ -273,7 +282,8 @@ def test_comparing_with_itself_is_no_difference() -> None:
     one = Group("one", das.members[:1])
     played = trained.values(one, Setup(20), range(3), JCT)
     found = trained.compare(played, played)
-    assert found.below is False
+    (told,) = judge([trained.Below("", {"": -found.gap.mean(0)}, p={"": found.p})])
+    assert told.signs == (False,)
     assert found.row("") == ["+0.00 [+0.00, +0.00]", "", "-", "-"]
 
 

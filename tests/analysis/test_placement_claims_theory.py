@@ -370,8 +370,10 @@ def test_table_1_is_complete() -> None:
     assert table_1.column("fee", 3)["RIFLING"] == 51.06
 
 
-def test_one_average_of_table_1_is_wrong() -> None:
-    (line,) = check("table-1-averages").tables[0].rows
+def test_averages_of_table_1_are_wrong() -> None:
+    rows = check("table-1-averages").tables[0].rows
+    assert len(rows) == 9
+    line = max(rows, key=lambda row: abs(row[4]))
     assert line[:3] == ("DA+RWGP", "fee", 50.684)
     assert line[3] == pytest.approx((51.029 + 50.856 + 50.439) / 3)
 

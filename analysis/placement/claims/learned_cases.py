@@ -178,6 +178,46 @@ def case_affinity(context: Context, das: Group, mc: Group) -> Finding:
     )
 
 
+MUCH, PRINTED_COST = 10.0, 50.0
+"""How many times slower is much less efficient (a threshold of ours), and how many times slower than DAS."""
+
+
+@claim(
+    "search-cost",
+    "Sec. 2.1, Sec. 5.2",
+    because=Why.SAMPLES,
+    says="Metaheuristics are much less efficient, about 50 times as slow as DAS.",
+    how="CPU time of a decision, with the budgets of Table 2, over that of FIFO-FirstFit and that of DAS.",
+    choices=("how policies are implemented: ours are compiled, networks too",),
+)
+@with_networks("das")
+def search_cost(context: Context, das: Group) -> Finding:
+    sampled, setup = seeds(context, 2, 3, 10), Setup(context.pick(20, 30, 300), rho=2.0)
+    took, learned = {}, das.members[0]
+    for who in track(context, (FIFO_FF, learned, *BUDGETS)):
+        seconds_of_decisions(who.make(), instance(Setup(4), sampled[0]), 0)  # loads and compiles
+        made = ((instance(setup, seed), policy_seed(seed)) for seed in sampled)
+        took[who] = np.array([seconds_of_decisions(who.make(), *one).mean() for one in made])
+    times = {(who, of): took[who] / took[of] for who in BUDGETS for of in (FIFO_FF, learned)}
+    often = [int((times[who, FIFO_FF] >= MUCH).sum()) for who in BUDGETS]
+    many, much = len(sampled), f"at least {MUCH:g} times as long as"
+    said = [
+        Fact(f"a decision takes {who.label} {much} FIFO-FirstFit", f"on {n} of {many} instances", n == many)
+        for who, n in zip(BUDGETS, often, strict=True)
+    ]
+    for who in BUDGETS:
+        says = f"a decision takes {who.label} about {PRINTED_COST:g} times as long as DAS"
+        said.append(Fact(says, f"{trained.ends(times[who, learned], 0)} times", None))
+    return conclude(
+        f"MOSA and MALO take {much} FIFO-FirstFit on {min(often)} of {many} instances; 50 times DAS "
+        f"depends on the programs.",
+        said,
+        numbers={"instances": many},
+        small=context.quick,
+        assumes=f"{MUCH:g} times is a threshold of ours. The paper's programs are not at hand.",
+    )
+
+
 NEGLIGIBLE = 1.0
 """Per cent of the mean JCT below which the time of decisions is negligible (a threshold of ours)."""
 

@@ -27,7 +27,7 @@ from .theory import EAGER, HEURISTICS, MINUTE, by_keys, cluster, moves, schedule
 claim = Register("placement")
 
 
-@claim("definitions", "Sec. 3", Verdict.HOLDS)
+@claim("definitions", "Sec. 3", Verdict.HOLDS, ours=True)
 def definitions(context: Context) -> Finding:
     """The fee is p C n d, the JCT finish less submission; jobs run to their end, all instances at once, and
     start at an arrival or an end that leaves room for them.

@@ -436,7 +436,7 @@ def high_value_first(context: Context) -> Finding:
     later = [float(found[name][:, 0].mean()) for name in slowed]
     sure = judge([fee, jct], slowed)[0].signs.count(True)
     return conclude(
-        f"Most GPU-hours first costs {min(later):.0f} to {max(later):.0f} % more JCT, by the slowdown; the "
+        f"Most GPU-hours first costs {min(later):.0f} to {max(later):.0f} % more JCT with {jobs} jobs; the "
         f"fee is surely lower in {sure} of {len(slowed)} cases.",
         [fee, jct],
         scenarios=slowed,

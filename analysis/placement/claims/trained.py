@@ -24,7 +24,7 @@ from ....online.placement.learned import checkpoint, policies
 from ....online.placement.learned.plan import TEST, VALIDATION, Training
 from ...claim import Check, Context, Finding, Table, Verdict, finding, table
 from ...experiments import SEEDS_APART, seeds
-from ...statistics import Interval, mean_interval, p_of_mean
+from ...statistics import mean_interval, p_of_mean
 from ...study import Fact, Said, Statement, Test, counted, judge, middle, settled, signs_of
 from .. import experiments as runs
 from ..experiments import FEE, FIFO_C, HEURISTICS, JCT, NOTE, SJF_C, Contender, Setup, excess
@@ -52,8 +52,8 @@ APPENDIX_D = {"hidden": 64, "discount": 0.98, "entropy": 0.03, "learning_rate": 
 """What it prints: hidden units, gamma, weight of the entropy, learning rate, jobs of an episode."""
 
 RULE = (
-    "All comparisons that the statement names are corrected together (Holm, t tests over traces), and one "
-    "counts only if the interval over the trainings lies on the same side."
+    "All comparisons that the statement names are corrected together (Holm). The p of one is the larger of "
+    "that of a t test over traces and that of Welch's test over trainings."
 )
 
 TITLE = (
@@ -208,10 +208,9 @@ class Versus:
         return np.round(self.ours - self.theirs.mean(0), 9)
 
     @property
-    def below(self) -> bool | None:
-        """Whether an interval over the trainings of both says so; not if traces are equal; None: open."""
-        _, low, high = _welch(self.ours.mean(1), self.theirs.mean(1))
-        return False if low > 0.0 or not self.gap.mean(0).any() else True if high < 0.0 else None
+    def p(self) -> float:
+        """The p of the mean gap being 0: over the traces or over the trainings of both, the larger one."""
+        return max(p_of_mean(self.gap.mean(0)), _welch(self.ours.mean(1), self.theirs.mean(1)))
 
     def row(self, sign: str) -> list[str]:
         """Return mean and interval over the traces, a sign, the ends of the trainings, how many are below."""
@@ -223,15 +222,16 @@ class Versus:
 
 @dataclass(frozen=True)
 class Below(Statement):
-    """A statement that one is below another, of how far it is on each trace; the trainings have to agree."""
+    """A statement that one is below another, of how far it is on each trace; the trainings count, too."""
 
-    trainings: Mapping[str, bool | None] = field(default_factory=dict)
-    """What :attr:`Versus.below` says, by reading."""
+    p: Mapping[str, float] = field(default_factory=dict)
+    """That of :attr:`Versus.p`, by reading."""
 
     def tests(self, scenario: str) -> list[Test]:
-        """Return a t test over the traces, whose side the trainings say; none where all is equal."""
-        lead, side = self.samples[scenario], self.trainings[scenario]
-        return [Test(p_of_mean(lead), side, None) if lead.any() else Test(None, False, side)]
+        """Return one test; none where all traces are equal, so that nothing is below."""
+        lead = self.samples[scenario]
+        small = bool(lead.mean() > 0.0)
+        return [Test(self.p[scenario], small, None) if lead.any() else Test(None, False, False)]
 
 
 def compare(ours: np.ndarray, theirs: np.ndarray) -> Versus:
@@ -239,18 +239,16 @@ def compare(ours: np.ndarray, theirs: np.ndarray) -> Versus:
     return Versus(*(excess(one, theirs.mean(0)) for one in (ours, theirs)))
 
 
-def _welch(a: np.ndarray, b: np.ndarray) -> Interval:
-    """Return the difference of two means and its 95 % interval (Welch); a single number has no spread."""
-    from scipy import stats
+def _welch(a: np.ndarray, b: np.ndarray) -> float:
+    """Return p of two means being equal (Welch), 0 if nothing spreads; a single number has no spread."""
+    from scipy.special import stdtr
 
-    gap = float(a.mean() - b.mean())
     many = [x for x in (a, b) if len(x) >= FEWEST]
     parts = np.array([x.var(ddof=1) / len(x) for x in many])
     if not parts.sum():
-        return Interval(gap, gap, gap)
+        return 0.0
     freedom = parts.sum() ** 2 / (parts**2 / [len(x) - 1 for x in many]).sum()
-    half = float(stats.t.ppf(0.975, freedom) * parts.sum() ** 0.5)
-    return Interval(gap, gap - half, gap + half)
+    return float(2.0 * stdtr(freedom, -abs(a.mean() - b.mean()) / parts.sum() ** 0.5))
 
 
 def readings(names: Iterable[str]) -> dict[str, dict[str, str]]:
@@ -281,12 +279,11 @@ def contest(
     """Judge whether the first of each pair, "one - other", is below the second, on unseen jobs.
 
     The statement names these pairs in JCT and fee, or in one: "one - other: fee". All its comparisons, at all
-    places and in all readings, are one family, corrected after Holm over the traces; a difference counts only
-    if the interval over the trainings lies on the same side. The verdict is that of
-    :func:`...study.settled`: "holds" if all are surely below in every reading, "not reproduced" if one is
-    surely not in every reading, else "undetermined". What has networks that are :attr:`Group.brief` decides
-    nothing: neither a reading of which all have those, if there is another one, nor a comparison; if all
-    have, nothing is judged.
+    places and in all readings, are one family, corrected after Holm; the p of each is :attr:`Versus.p`. The
+    verdict is that of :func:`...study.settled`: "holds" if all are surely below in every reading, "not
+    reproduced" if one is surely not in every reading, else "undetermined". What has networks that are
+    :attr:`Group.brief` decides nothing: neither a reading of which all have those, if there is another one,
+    nor a comparison; if all have, nothing is judged.
 
     ``what`` begins the headline. Pairs ``beside`` are shown alone. With ``settings`` these are left open
     (:func:`readings`). ``further`` has a measure and two places: at the one the first pair is further below
@@ -318,7 +315,7 @@ def contest(
         at = {name: [found[name, pair, place, measure] for place in places] for name in decisive}
         gaps = {name: of[0] - of[1] if of[1:] else of[0] for name, of in at.items()}
         lead = {name: -of.gap.mean(0) for name, of in gaps.items()}
-        return Below(says, lead, "%", trainings={name: of.below for name, of in gaps.items()})
+        return Below(says, lead, "%", p={name: of.p for name, of in gaps.items()})
 
     said = [
         say(pair, place, measure, place)
