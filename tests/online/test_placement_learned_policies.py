@@ -469,3 +469,18 @@ def test_a_file_is_read_by_numpy_without_pickles(tmp_path: Path) -> None:
 
 def test_the_shipped_networks_are_small() -> None:
     assert sum(path.stat().st_size for path in SHIPPED.glob("*.npz")) < 10e6
+
+
+@pytest.mark.skipif(not members("da-mc-capacity"), reason="needs networks")
+def test_a_running_job_that_was_never_seen_is_named() -> None:
+    made = generate("tiny", 1, jobs=8, rho=3.0)
+    learned, other = TRAINED["da-mc-capacity"](), FifoConsolidate()
+    episode = made.episode(frozenset())
+    for one in (learned, other):
+        one.start(made.setting, np.random.default_rng(0))
+    for seen in episode:
+        if len(seen.running):
+            break
+        episode.apply(other.decide(seen))
+    with pytest.raises(InputError, match=r"^observation: job \d+ runs, but this policy has not seen it wait"):
+        learned.scores(seen)

@@ -74,7 +74,8 @@ def test_outcomes_change_some_decisions() -> None:
 
 def test_outcomes_are_the_slowdowns_of_the_model() -> None:
     plain = {"submit": 0, "duration": 100, "instances": 1, "gpus": 4, "cpus": 1, "memory": 1}
-    jobs = [plain, plain | {"intensity": 0.5}, plain | {"gpus": 0, "submit": 40, "intensity": 0.0}]
+    idle = plain | {"gpus": 0, "intensity": 0.0}
+    jobs = [plain, plain | {"intensity": 0.5}, idle | {"submit": 40, "duration": 10}, idle | {"submit": 60}]
     machines, slowdown = [{"gpus": 8, "cpus": 8, "memory": 8}], Slowdown(communication=0.5, contention=3.0)
     instance = PlacementInstance(machines=machines, jobs=jobs, slowdown=slowdown)
     player = Player(initial(DESIGNS["das"], 1), instance.setting, np.random.default_rng(0), outcomes=2.0)
@@ -86,10 +87,11 @@ def test_outcomes_are_the_slowdowns_of_the_model() -> None:
         episode.apply(rows)
     assert player._outcomes is not None
     noted = dict(player._outcomes._last)
-    assert [noted[job].ran for job in (0, 1)] == [40_000.0, 40_000.0]
+    assert [noted[job].ran for job in (0, 1)] == [60_000.0, 60_000.0]
     # Beside half of the GPUs at intensity 0.5, or as one of intensity 0.5 beside half of them at 1.
-    assert [noted[job].work for job in (0, 1)] == pytest.approx([40_000.0 / 1.75, 40_000.0 / 1.75])
-    assert noted[2].ran == 0.0
+    assert [noted[job].work for job in (0, 1)] == pytest.approx([60_000.0 / 1.75, 60_000.0 / 1.75])
+    assert noted[2].ran == noted[2].work == 10_000.0
+    assert noted[3].ran == 0.0
 
 
 def test_the_worst_machine_and_the_spread_count() -> None:
@@ -120,3 +122,20 @@ def test_weights_below_zero_are_refused(settings: dict[str, Any]) -> None:
 def test_networks_without_the_process_are_refused() -> None:
     with pytest.raises(InputError, match="outcomes: only of networks that have the process"):
         POLICIES["das"](checkpoint=str(SHIPPED / "da-0.npz"), outcomes=1.0)
+
+
+def test_scores_show_the_affinities_that_decide() -> None:
+    """What is asked for is what decides, and asking changes nothing."""
+    made = generate("default", 3, jobs=40, rho=2.0, cluster="small")
+    (policy, plain), asked = (POLICIES["das"](outcomes=100.0) for _ in range(2)), 0
+    episode = made.episode(frozenset())
+    for one in (policy, plain):
+        one.start(made.setting, np.random.default_rng(0))
+    for seen in episode:
+        found = policy.scores(seen).affinities
+        decision = policy._player.decide(seen)
+        assert np.array_equal(decision.rows, plain.decide(seen))
+        assert np.allclose(found[decision.started], decision.affinities, atol=1e-4)
+        asked += len(decision.started)
+        episode.apply(decision.rows)
+    assert asked == 40

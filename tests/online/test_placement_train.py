@@ -7,6 +7,7 @@ import json
 import math
 import os
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -32,7 +33,7 @@ from clairvoyant.models.base import PART, InputError
 from clairvoyant.models.placement.generate import generate
 from clairvoyant.models.placement.instance import PlacementInstance, taken_schedule
 from clairvoyant.models.placement.kernels import start_by_rank
-from clairvoyant.online.placement.learned import checkpoint
+from clairvoyant.online.placement.learned import checkpoint, policies
 from clairvoyant.online.placement.learned.design import LITERAL, Design, Readings
 from clairvoyant.online.placement.learned.drawing import Move, one_thread
 from clairvoyant.online.placement.learned.features import Scene
@@ -346,6 +347,26 @@ def test_training_on_traces_goes_through(traces: Path, tmp_path: Path) -> None:
     path.write_text(toml(recorded(jobs={"rho": 0.5})))
     result = train(Plan.load(path), tmp_path)
     assert len(result["test"]) == 2
+    assert train(Plan.load(path), tmp_path) == result
+    lines = gzip.decompress((traces / PAI).read_bytes()).replace(b",3", b",4")
+    for kept in (PAI, PODS):
+        (tmp_path / "other" / "traces" / kept).parent.mkdir(parents=True)
+    (tmp_path / "other" / "traces" / PAI).write_bytes(gzip.compress(lines, mtime=0))
+    shutil.copy(traces / PODS, tmp_path / "other" / "traces" / PODS)
+    shutil.copy(path, tmp_path / "other")
+    with pytest.raises(InputError, match="is of this plan on other jobs"):
+        train(Plan.load(tmp_path / "other" / "plan.toml"), tmp_path)
+
+
+@pytest.mark.skipif(not policies.members("da-mc-patient"), reason="needs networks")
+def test_a_policy_forgets_its_last_run_and_trains_as_it_plays() -> None:
+    """Also what it has seen of jobs that have ended, by which networks that wait go."""
+    first, second = (generate("default", n, jobs=150, rho=2.0, cluster="small") for n in (1, 2))
+    policy = policies.TRAINED["da-mc-patient"]()
+    fresh = cv.play(policy, second).total
+    cv.play(policy, first)
+    assert cv.play(policy, second).total == fresh
+    assert play(policy.networks(), second, reference(second), None).cost == pytest.approx(fresh)
 
 
 # What an episode costs and what is rewarded

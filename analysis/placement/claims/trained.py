@@ -49,7 +49,8 @@ PAPER_JOBS = 16_000
 """From how many jobs the networks of the paper learned."""
 
 APPENDIX_D = {"hidden": 64, "discount": 0.98, "entropy": 0.03, "learning_rate": 0.0001, "jobs": 1000}
-"""What it prints: hidden units, gamma, weight of the entropy, learning rate, jobs of an episode."""
+APPENDIX_D["reward_limit"] = 1_000_000  # that is, none
+"""What it prints: hidden units, gamma, weight of the entropy, learning rate, jobs of an episode; no cut."""
 
 RULE = (
     "All comparisons that the statement names are corrected together (Holm). The p of one is the larger of "

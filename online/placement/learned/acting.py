@@ -128,11 +128,14 @@ class Player:
         order = priorities[:, 0], np.sqrt(priorities[:, 1])
         if not networks.design.learns_places:
             return Scores(*order, *np.full((2, w, m), np.nan))
+        mean = affinities[..., 0]
+        if (shift := self._shift(seen)).size:
+            mean = mean + shift
         if networks.design.placement == "process":
             spread = deviations(networks, encoded, around, list(self._past))
         else:
             spread = np.sqrt(affinities[..., 1])
-        return Scores(*order, affinities[..., 0], spread)
+        return Scores(*order, mean, spread)
 
 
 def taken_by(

@@ -75,8 +75,8 @@ class Eyes:
     def __init__(self, setting: Setting, estimates: bool) -> None:
         self.capacity = setting.capacity
         self._estimates = estimates
-        # GPUs of an instance and intensity of every job by its number, shapes (n,).
-        self.known = np.zeros((2, 64), dtype=np.int64)
+        # GPUs of an instance and intensity of every job by its number, shapes (n,); -1: not seen.
+        self.known = np.full((2, 64), -1, dtype=np.int64)
 
     def look(self, seen: Observation) -> Scene:
         """Return the input of the networks now; an InputError if there should be estimates and are none."""
@@ -89,12 +89,19 @@ class Eyes:
         return Scene(seen, jobs, machines, pairs, fits)
 
     def note(self, seen: Observation) -> np.ndarray:
-        """Remember the waiting jobs; return their estimates, or none if these are not to be seen."""
-        last = int(seen.jobs.max(initial=0))
+        """Remember the waiting jobs; return their estimates, or none if these are not to be seen.
+
+        An InputError names a running job that was never seen to wait.
+        """
+        running = seen.running[:, 0]
+        last = max(int(seen.jobs.max(initial=0)), int(running.max(initial=0)))
         if last >= self.known.shape[1]:
-            more = np.zeros((2, last + 1), dtype=np.int64)
-            self.known = np.concatenate([self.known, more], 1)
+            self.known = np.concatenate([self.known, np.full((2, last + 1), -1, dtype=np.int64)], 1)
         self.known[0, seen.jobs], self.known[1, seen.jobs] = seen.need[:, 0], seen.intensity
+        for job in running[self.known[0, running] < 0][:1]:
+            raise InputError(
+                f"observation: job {job} runs, but this policy has not seen it wait; show it every decision"
+            )
         if not self._estimates:
             return NO_ESTIMATES
         if seen.estimate is None:

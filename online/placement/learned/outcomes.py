@@ -60,7 +60,7 @@ class Outcomes:
         for job, one in self._last:
             mine = rows[:, 0] == job
             if mine.any():
-                ticks = float(until.get(job, seen.time) - self._time)
+                ticks = max(0.0, float(until.get(job, seen.time) - self._time))  # 0 if it was seen before
                 one.ran += ticks
                 one.work += ticks / (one.spread * float(factor[mine].max()))
         self._time = seen.time

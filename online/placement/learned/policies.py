@@ -230,7 +230,7 @@ class Rifling(Trained):
 class ClonePpo(Trained):
     """Clone-then-PPO: DA+MC that first imitates FIFO-Consolidate; ties: older job, lower index.
 
-    After that it learns by reward.
+    After that it learns by reward; members 0 and 1 were best, by validation, before it did.
     """
 
     name: str = field(default="clone-ppo", init=False)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 
 import numpy as np
 
@@ -107,7 +108,8 @@ def shifts(
     parts = [part.reshape((w + len(past)) * m, -1) for part in (points, psi)]
     (now, new), (then, known) = ([part[at] for part in parts] for at in (slice(w * m), w * m + of))
     gram = scale * _similar(networks, then, then) * (known @ known.T) + np.exp(log_noise) * np.eye(len(of))
-    weights = np.linalg.solve(gram, off)
+    with _explained():
+        weights = np.linalg.solve(gram, off)
     moved = (scale * _similar(networks, now, then) * (new @ known.T)) @ weights
     return np.asarray(moved.reshape(w, m))
 
@@ -130,14 +132,21 @@ def walks(adjacency: np.ndarray, weight: float, *, geometric: bool) -> np.ndarra
 def _given(kernel: np.ndarray, m: int, log_noise: float) -> np.ndarray:
     """Return the covariance of the first m points, given noisy values of the others."""
     gram = kernel[m:, m:] + np.exp(log_noise) * np.eye(len(kernel) - m)
-    try:
+    with _explained():
         factor = np.linalg.cholesky(gram)
+    white = np.linalg.solve(factor, kernel[m:, :m])
+    return np.asarray(kernel[:m, :m] - white.T @ white)
+
+
+@contextmanager
+def _explained() -> Iterator[None]:
+    """Raise a ClairvoyantError where a covariance is singular."""
+    try:
+        yield
     except np.linalg.LinAlgError as error:
         raise ClairvoyantError(
             "with the weights of these networks the process has no covariance here"
         ) from error
-    white = np.linalg.solve(factor, kernel[m:, :m])
-    return np.asarray(kernel[:m, :m] - white.T @ white)
 
 
 def _projected(matrix: np.ndarray) -> np.ndarray:

@@ -7,6 +7,7 @@ import math
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from hashlib import sha256
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -78,6 +79,9 @@ class Trainer:
         self.iteration = self.steps = 0
         self.best: float | None = None
         self._judged: list[tuple[PlacementInstance, Reference]] | None = None
+        # Names the instances that judge: traces of one name can be others in another folder.
+        made = (*plan.judged(VALIDATION, plan.validation), *plan.judged(TEST, plan.test))
+        self._instances = sha256("".join(one.digest() for one in made).encode()).hexdigest()
 
     def iterate(self) -> Progress:
         """Play the episodes of an iteration and learn from them.
@@ -180,6 +184,7 @@ class Trainer:
                 for number, one in self.learner.optimiser.state_dict()["state"].items()
                 for name, x in one.items()
             },
+            "instances": self._instances,
             "rng": json.dumps(self.rng.bit_generator.state),
             "noise": self.noise.get_state().numpy(),
         }
@@ -191,6 +196,10 @@ class Trainer:
         for name in self.state():
             if name not in found:
                 raise InputError(f"checkpoint: {path}: {name} is missing: no training can go on from there")
+        if found["instances"] != self._instances:
+            raise InputError(
+                f"{path}: is of this plan on other jobs; name another folder, or remove this one"
+            )
         for module, name in ((self.learner.actor, "actor"), (self.learner.critic, "critic")):
             shapes = {key: tuple(x.shape) for key, x in module.state_dict().items()}
             kept = checkpoint.fitting(found[name], shapes, path)
@@ -274,10 +283,8 @@ def train(plan: Plan, folder: Path, report: Callable[[Progress], None] | None = 
     make_folder(folder)
     remove_parts(folder)
     done = iterations_done(plan, folder)
-    for part, trial_of in ((VALIDATION, plan.validation), (TEST, plan.test)):
-        plan.judged(part, trial_of)  # what cannot be made is refused before any work
     with one_thread():
-        trainer = Trainer(plan)
+        trainer = Trainer(plan)  # what cannot be made is refused before any work
         if done:
             trainer.restore(folder / LAST)
             if trainer.best is not None and not (folder / BEST).exists():
