@@ -12,6 +12,7 @@ import numpy as np
 
 from ..models.base import DecisionError, InputError, Instance
 from ..models.draw import choose
+from ..models.mixed import bound_of
 from ..models.program import CAREFUL, CvxpyProgram, Program, PyomoProgram, SolverError
 from . import cp_sat
 from .base import (
@@ -26,7 +27,6 @@ from .base import (
     so_far,
     why_stopped,
 )
-from .mixed import bound_of
 from .whole import WholeModel, whole_model
 
 AUTO, HIGHS, CP_SAT, CLARABEL = "auto", "highs", "cp-sat", "clarabel"
@@ -77,7 +77,7 @@ def declared(
     The decisions are applied to an episode one by one: a broken constraint is an error, and the value is the
     sum of the rewards. The bound is the solver's, of linear programs as far as its multipliers bear it. Where
     HiGHS solves a program with whole variables, the bound is that of our own branch and bound on multipliers:
-    see :mod:`.mixed`. If that is cut off, or HiGHS has missed the best decisions, a gap stays.
+    see :mod:`.models.mixed`. If that is cut off, or HiGHS has missed the best decisions, a gap stays.
 
     Parameters
     ----------
@@ -232,12 +232,14 @@ def _by_library(program: Program, solver: str, sign: float, budget: Budget) -> _
         options["time_limit"] = (0.5 if mixed else 1.0) * budget.left
     solved = program.solve(solver=solver, **options)
     name = f"{'HiGHS' if solver == HIGHS else 'Clarabel'} through {'Pyomo' if by_pyomo else 'CVXPY'}"
+    bound, infeasible = solved.bound, WITHOUT_OPTIMUM.get(solved.status) == NO_DECISIONS
+    if mixed and (infeasible or solved.status in (*SOLVED, *LIMITED)):
+        allowed = 0.5 * budget.gap * abs(solved.value or 0.0)
+        bound = bound_of(program, solved.value, allowed, lambda: budget.over, TOLERANCE[HIGHS])
+        if infeasible and (bound is None or math.isfinite(bound)):
+            raise NoOptimumError(name, f"{solved.status}, which our own search does not confirm")
     if solved.status not in (*SOLVED, *LIMITED):
         raise NoOptimumError(name, solved.status)
-    bound = solved.bound
-    if mixed:  # HiGHS's own is not believed
-        allowed = 0.5 * budget.gap * abs(solved.value or 0.0)
-        bound = bound_of(program, solved.value, allowed, budget, TOLERANCE[HIGHS])
     if bound is not None:
         bound += sign * TOLERANCE[solver] * max(1.0, abs(bound))
     variables = None if solved.value is None else solved.variables

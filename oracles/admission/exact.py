@@ -13,7 +13,7 @@ from ...models.admission.instance import AdmissionInstance
 from ...models.admission.program import able, compact_program, least_ratio, pooled_program
 from ...models.admission.schedule import Schedule
 from ...models.base import InputError
-from ...models.program import CAREFUL, PyomoProgram, SolverError, in_highs, power_of_two
+from ...models.program import CAREFUL, PyomoProgram, SolverError, in_highs, linear_of, power_of_two
 from ...models.stopwatch import library
 from .. import cp_sat
 from ..base import Budget, OracleError, PartProgress, Report, checked, rounding
@@ -199,15 +199,13 @@ def _highs(
 def _in_highs(program: PyomoProgram, options: dict[str, Any]) -> tuple[Any, list[tuple[Any, ...]], float]:
     """Return HiGHS with a program, its columns' (name, index...), and the unit of its objective."""
     form = program.maximised_form()
-    costs = form.c.toarray()[0] if form.columns else np.zeros(0)
-    unit = power_of_two(float(costs.max(initial=0.0))) or 1.0
-    matrix, sense = form.A.tocsc(), np.array([kind for _, kind in form.rows], dtype=np.int64)
-    limits = np.array([(column.lb, column.ub) for column in form.columns], dtype=np.float64).reshape(-1, 2)
+    linear = linear_of(form)
+    unit = power_of_two(-float(linear.cost.min(initial=0.0))) or 1.0
     highs = in_highs(
-        costs / unit,
-        (matrix.indptr, matrix.indices, matrix.data),
-        (np.where(sense > 0, -np.inf, form.rhs), np.where(sense < 0, np.inf, form.rhs)),
-        (limits[:, 0].copy(), limits[:, 1].copy()),
+        -linear.cost / unit,
+        (linear.matrix.indptr, linear.matrix.indices, linear.matrix.data),
+        linear.rows,
+        linear.columns,
         options,
         maximise=True,
         whole=True,
