@@ -15,7 +15,7 @@ from typing import NamedTuple
 import numpy as np
 
 from .duality import Linear, is_empty, proven
-from .program import Program, in_highs
+from .program import Program, in_highs, power_of_two
 from .stopwatch import library
 
 MOST_NODES = 20_000
@@ -43,8 +43,9 @@ class _Tree:
         options = {"presolve": "off", "small_matrix_value": 1e-12} | dict.fromkeys(kinds, tolerance)
         self.linear, self.columns = linear, np.flatnonzero(linear.whole)
         matrix = linear.matrix
+        self.unit = power_of_two(float(np.abs(linear.cost).max(initial=0.0))) or 1.0
         self.highs = in_highs(
-            linear.cost,
+            linear.cost / self.unit,
             (matrix.indptr, matrix.indices, matrix.data),
             linear.rows,
             linear.columns,
@@ -69,7 +70,7 @@ class _Tree:
         if status != known.kOptimal:
             return Node(above, self.count, -1, 0.0, limits)
         solution = self.highs.getSolution()
-        bound = max(above, proven(self.linear, (lower, upper), np.array(solution.row_dual)))
+        bound = max(above, proven(self.linear, (lower, upper), self.unit * np.array(solution.row_dual)))
         x = np.array(solution.col_value)[self.columns]
         off = np.abs(x - np.rint(x))
         column = int(off.argmax()) if off.max(initial=0.0) > WHOLE else -1
