@@ -19,7 +19,7 @@ from .program import Program, in_highs, power_of_two
 from .stopwatch import library
 
 MOST_NODES = 20_000
-"""The most linear programs; what is open after them limits the bound."""
+"""The most linear programs by default."""
 
 WHOLE = 1e-6
 """A whole variable this near to a whole number is not branched on."""
@@ -85,7 +85,12 @@ class _Tree:
 
 
 def bound_of(
-    program: Program, value: float | None, allowed: float, over: Callable[[], bool], tolerance: float
+    program: Program,
+    value: float | None,
+    allowed: float,
+    over: Callable[[], bool],
+    tolerance: float,
+    nodes: int = MOST_NODES,
 ) -> float | None:
     """Return a bound on the objective of a linear program with whole variables, in its own sense.
 
@@ -93,12 +98,17 @@ def bound_of(
     """
     linear, sign = program.linear_form(), -1.0 if program.maximised else 1.0
     known = math.inf if value is None else sign * value - linear.offset
-    found = lower_bound(linear, known, allowed, over, tolerance)
+    found = lower_bound(linear, known, allowed, over, tolerance, nodes)
     return None if found is None else sign * (found + linear.offset)
 
 
 def lower_bound(
-    linear: Linear, value: float, allowed: float, over: Callable[[], bool], tolerance: float
+    linear: Linear,
+    value: float,
+    allowed: float,
+    over: Callable[[], bool],
+    tolerance: float,
+    nodes: int = MOST_NODES,
 ) -> float | None:
     """Return a number that no solution of a program, which is minimised, is below.
 
@@ -114,6 +124,8 @@ def lower_bound(
         Says whether time is up, which ends it, too; the relaxation is solved in any case.
     tolerance
         Of HiGHS on rows and reduced costs.
+    nodes
+        The most linear programs; what is open after them limits the bound.
 
     Returns
     -------
@@ -125,7 +137,7 @@ def lower_bound(
     open_nodes = [tree.node((lower[tree.columns], upper[tree.columns]), -math.inf)]
     closed, enough = math.inf, value - allowed
     while open_nodes and open_nodes[0].bound < min(enough, closed):
-        if tree.count >= MOST_NODES or over():
+        if tree.count >= nodes or over():
             break
         node = heapq.heappop(open_nodes)
         if node.column < 0:

@@ -195,7 +195,7 @@ ORACLES = {
         "the best schedules of all jobs, known in advance",
         METHODS,
         "Lagrangian bounds, computed by our own code from prices, on small instances those at the leaves of "
-        'a tree, by our own code; by "cp-sat" CP-SAT\'s, which is exact in whole numbers',
+        "a tree, whoever has found the schedule; by cp-sat the dual bound of CP-SAT, exact in whole numbers",
         writer=of_schedule,
     )
 }
