@@ -75,9 +75,8 @@ def declared(
     """Return the best decisions by the program that the instance declares, checked and paid by the instance.
 
     The decisions are applied to an episode one by one: a broken constraint is an error, and the value is the
-    sum of the rewards. The bound is the solver's, of linear programs as far as its multipliers bear it. Where
-    HiGHS solves a program with whole variables, the bound is that of our own branch and bound on multipliers:
-    see :mod:`.models.mixed`. If that is cut off, or HiGHS has missed the best decisions, a gap stays.
+    sum of the rewards. The bound is what the solver's multipliers prove. Where HiGHS solves a program
+    with whole variables, it is that of our own branch and bound on multipliers: see :mod:`.models.mixed`. If that is cut off, or HiGHS has missed the best decisions, a gap stays.
 
     Parameters
     ----------
@@ -243,7 +242,7 @@ def _by_library(program: Program, solver: str, sign: float, budget: Budget) -> _
     if bound is not None:
         bound += sign * TOLERANCE[solver] * max(1.0, abs(bound))
     variables = None if solved.value is None else solved.variables
-    source = "our branch and bound on multipliers of linear programs" if mixed else "the solver's dual bound"
+    source = "our branch and bound on multipliers of linear programs" if mixed else "the solver's multipliers"
     limited = solved.status in LIMITED or (mixed and budget.over)
     return _Found(variables, bound, f"{name}; bound: {source}", limited)
 
@@ -267,7 +266,7 @@ def oracles(problem: str) -> dict[str, OracleEntry]:
         problem,
         "the program that the instance declares, solved as it stands",
         METHODS,
-        "the dual bound of the solver, with whole variables our own by multipliers, widened by the solver's "
-        "tolerance; CP-SAT's is exact in whole numbers",
+        "what the multipliers of the solver prove, with whole variables in our own branch and bound, widened "
+        "by its tolerance; CP-SAT's dual bound is exact in whole numbers",
     )
     return {"program": entry}

@@ -559,4 +559,4 @@ def test_a_larger_shop_is_stopped_at_a_gap() -> None:
 def test_the_entry_says_what_its_bound_rests_on() -> None:
     (entry,) = oracles("shop").values()
     assert (entry.problem, entry.methods) == ("shop", METHODS)
-    assert "dual bound of the solver" in entry.guarantee
+    assert "multipliers of the solver" in entry.guarantee
