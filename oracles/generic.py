@@ -75,8 +75,9 @@ def declared(
     """Return the best decisions by the program that the instance declares, checked and paid by the instance.
 
     The decisions are applied to an episode one by one: a broken constraint is an error, and the value is the
-    sum of the rewards. The bound is what the solver's multipliers prove. Where HiGHS solves a program
-    with whole variables, it is that of our own branch and bound on multipliers: see :mod:`.models.mixed`. If that is cut off, or HiGHS has missed the best decisions, a gap stays.
+    sum of the rewards. The bound is what the solver's multipliers prove. Where HiGHS solves a program with
+    whole variables, it is that of our own branch and bound on multipliers: see :mod:`.models.mixed`. If that
+    is cut off, or HiGHS has missed the best decisions, a gap stays.
 
     Parameters
     ----------

@@ -4,12 +4,14 @@ import importlib
 import math
 from fractions import Fraction
 from itertools import product
+from operator import mul
 from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy.sparse import csc_array
 
 from clairvoyant.models import mixed
 from clairvoyant.models.duality import Linear, is_empty, proven
@@ -128,8 +130,6 @@ def test_what_is_open_at_the_end_limits_the_bound() -> None:
 
 def impossible(limit: float, low: float) -> Linear:
     """x + y = limit, in two whole numbers from ``low`` to 1."""
-    from scipy.sparse import csc_array
-
     sides = (np.array([limit]), np.array([limit]))
     columns = (np.full(2, low), np.ones(2))
     whole = np.ones(2, dtype=bool)
@@ -147,6 +147,41 @@ def test_an_infeasible_node_without_a_proof_keeps_the_bound_of_its_parent(
     linear = impossible(0.5, 0.0)
     monkeypatch.setattr(mixed, "is_empty", lambda *_: False)
     assert mixed.lower_bound(linear, math.inf, 0.0, lambda: False, 1e-9) == pytest.approx(0.5)
+
+
+@given(st.data())
+def test_what_is_proved_is_no_more_than_the_same_sum_without_rounding(data: st.DataObject) -> None:
+    some = st.floats(-1e6, 1e6, allow_subnormal=False) | st.sampled_from([0.1, -0.1, 1.0 / 3.0, 1e-9])
+    cost, low, wide = (np.array(data.draw(st.lists(some, min_size=3, max_size=3))) for _ in range(3))
+    matrix = np.array(data.draw(st.lists(some, min_size=6, max_size=6))).reshape(2, 3)
+    limit, y = (np.array(data.draw(st.lists(some, min_size=2, max_size=2))) for _ in range(2))
+    columns = low, low + np.abs(wide)
+    rows, whole = (limit, limit), np.zeros(3, dtype=bool)
+    found = proven(Linear(cost, csc_array(matrix), rows, columns, whole, 0.0), columns, y)
+    exact = sum(map(mul, map(Fraction, y), map(Fraction, limit)), Fraction())
+    for j in range(3):
+        left = Fraction(cost[j]) - sum(Fraction(y[i]) * Fraction(matrix[i, j]) for i in range(2))
+        exact += min(left * Fraction(side[j]) for side in columns)
+    assert Fraction(found) <= exact
+
+
+def test_what_a_solver_leaves_out_counts_in_the_proof() -> None:
+    """HiGHS drops coefficients up to 1e-12, so that its optimum is 1 and not 0."""
+    import pyomo.environ as pyo
+
+    m = pyo.ConcreteModel()
+    m.x, m.y = pyo.Var(bounds=(0.0, 1e13)), pyo.Var(bounds=(0.0, 9.0))
+    m.enough = pyo.Constraint(expr=m.y + 1e-13 * m.x >= 1.0)
+    m.also = pyo.Constraint(expr=(-5.0, m.y, 7.0))
+    m.cost = pyo.Objective(expr=m.y + 3.0)
+    program = PyomoProgram(m, {"x": (), "y": ()}, title="Dropped", equations=())
+    solved = program.solve()
+    assert solved.value == pytest.approx(4.0)
+    assert solved.bound == pytest.approx(3.0)
+    m.x.setub(0.0)
+    assert program.solve().bound == pytest.approx(4.0)
+    m.cost.sense = pyo.maximize
+    assert program.solve().bound == pytest.approx(10.0)
 
 
 @pytest.mark.parametrize("duals", [[], [math.nan], [math.inf]])
