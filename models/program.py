@@ -14,12 +14,13 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, NamedTuple, Protocol
+from typing import Any, Protocol
 
 import numpy as np
 
 from . import stopwatch
 from .base import ClairvoyantError, InputError, write_whole
+from .duality import Linear, proven
 from .stopwatch import library
 
 CAREFUL = {"presolve": "off"}
@@ -90,41 +91,21 @@ def in_highs(
     return highs
 
 
-def supported(bound: float | None, lp: Any, duals: Any) -> float | None:
-    """Return the bound that HiGHS reports of a linear program that is minimised, if its multipliers bear it.
-
-    By weak duality they prove a bound of their own. HiGHS takes reduced costs within an absolute tolerance
-    for 0, whatever the range of the variable is: where that matters, the own bound takes the place of the
-    reported one, or nothing does, if a reduced cost of the wrong sign meets a variable without a limit.
-
-    ``lp`` is the cost, the matrix in sparse columns, and (lower, upper) of rows and of columns; ``duals`` are
-    those of the rows, at least 0 for a lower limit.
-    """
-    cost, matrix, rows, columns = lp
-    if bound is None or len(duals) != len(rows[0]):
-        return None
-    y = np.where(np.isfinite(np.where(np.asarray(duals) > 0.0, *rows)), duals, 0.0)
-    reduced, gross = cost - matrix.T @ y, np.abs(cost) + abs(matrix).T @ np.abs(y)
-    reduced = np.where(np.abs(reduced) <= 2.0**-45 * gross, 0.0, reduced)
-    parts = []
-    for factor, limits in ((y, rows), (reduced, columns)):
-        used = factor != 0.0
-        parts += [factor[used] * np.where(factor > 0.0, *limits)[used]]
-    proven = math.fsum(np.concatenate(parts))
-    if not math.isfinite(proven):
-        return None
-    return proven if proven < bound - 1e-9 * max(1.0, abs(bound)) else bound
-
-
-class Linear(NamedTuple):
-    """A linear program as arrays, some of whose variables may be whole; it is minimised."""
-
-    cost: np.ndarray
-    matrix: Any  # sparse, by columns
-    rows: tuple[np.ndarray, np.ndarray]  # lower and upper limits, possibly infinite
-    columns: tuple[np.ndarray, np.ndarray]
-    whole: np.ndarray  # whether a variable is a whole number
-    offset: float  # of the objective
+def linear_of(form: Any) -> Linear:
+    """Return Pyomo's linear form of what is maximised as what is minimised."""
+    matrix, sense = form.A.tocsc(), np.array([kind for _, kind in form.rows], dtype=np.int64)
+    limit = np.array(form.rhs, dtype=np.float64)
+    return Linear(
+        -form.c.toarray()[0] if form.columns else np.zeros(0),
+        matrix,
+        (np.where(sense > 0, -np.inf, limit), np.where(sense < 0, np.inf, limit)),
+        (
+            np.array([-np.inf if x.lb is None else x.lb for x in form.columns], dtype=np.float64),
+            np.array([np.inf if x.ub is None else x.ub for x in form.columns], dtype=np.float64),
+        ),
+        np.array([x.is_integer() for x in form.columns], dtype=bool),
+        -float(form.c_offset[0]),
+    )
 
 
 @dataclass(frozen=True, eq=False)
@@ -137,7 +118,8 @@ class Solved:
     variables: Mapping[str, np.ndarray]
     # Multipliers (>= 0 for inequalities) by the names of the constraints, where the solver has them.
     duals: Mapping[str, np.ndarray] = field(default_factory=dict)
-    bound: float | None = None  # the solver's own bound on the objective, where it reports one
+    # What multipliers prove of the objective; ``None`` with whole variables, see :func:`.mixed.bound_of`.
+    bound: float | None = None
 
 
 Decisions = Callable[[Mapping[str, np.ndarray]], Sequence[Any]]
@@ -319,22 +301,20 @@ class CvxpyProgram(Program):
         )
 
     def _bound(self, solver: str, data: Any, raw: Any, inverse: Any) -> float | None:
-        """Return the bound that HiGHS or Clarabel reports on CVXPY's minimisation."""
+        """Return the bound that the multipliers of HiGHS or Clarabel prove of CVXPY's minimisation."""
+        if self.mixed or self.problem.status not in ("optimal", "optimal_inaccurate"):
+            return None  # a simplex or an interior point that is cut off may be on either side
         if solver == "HIGHS":
-            info = raw["info"]
-            bound = info.mip_dual_bound if self.whole() else info.objective_function_value
+            linear = self.linear_form()
+            bound = proven(linear, linear.columns, np.array(raw["solution"].row_dual))
         elif solver == "CLARABEL":
             x = np.array(raw.x)
             left = data["A"].T @ np.array(raw.z) + data["c"] + (data["P"] @ x if "P" in data else 0.0)
             bound = raw.obj_val_dual - 2.0 * float(np.abs(left) @ np.abs(x))  # if no x is twice as large
         else:
             return None
-        finished = self.problem.status in ("optimal", "optimal_inaccurate")
-        if not math.isfinite(bound) or not (finished or (solver == "HIGHS" and self.whole())):
-            return None  # a simplex or an interior point that is cut off may be on either side
-        if solver == "HIGHS" and not self.whole():
-            bound = supported(bound, _rows_and_columns(data), raw["solution"].row_dual)
-        return None if bound is None else (-1.0 if self.maximised else 1.0) * float(bound + inverse["offset"])
+        sign = -1.0 if self.maximised else 1.0
+        return sign * float(bound + inverse["offset"]) if math.isfinite(bound) else None
 
     def _write(self, path: Path) -> None:
         cvxpy = library("cvxpy")
@@ -438,20 +418,7 @@ class PyomoProgram(Program):
 
     def linear_form(self) -> Linear:
         """Return the linear program that Pyomo makes of it: what is maximised with the other sign."""
-        form = self.maximised_form()
-        matrix, sense = form.A.tocsc(), np.array([kind for _, kind in form.rows], dtype=np.int64)
-        limit = np.array(form.rhs, dtype=np.float64)
-        return Linear(
-            -form.c.toarray()[0] if form.columns else np.zeros(0),
-            matrix,
-            (np.where(sense > 0, -np.inf, limit), np.where(sense < 0, np.inf, limit)),
-            (
-                np.array([-np.inf if x.lb is None else x.lb for x in form.columns], dtype=np.float64),
-                np.array([np.inf if x.ub is None else x.ub for x in form.columns], dtype=np.float64),
-            ),
-            np.array([x.is_integer() for x in form.columns], dtype=bool),
-            -float(form.c_offset[0]),
-        )
+        return linear_of(self.maximised_form())
 
     def declaration(self) -> str:
         """Return Pyomo's own print of the model."""
@@ -464,8 +431,8 @@ class PyomoProgram(Program):
     def solve(self, *, solver: str = "highs", time_limit: float | None = None, **options: Any) -> Solved:
         """Solve with a solver that Pyomo knows; see the base class.
 
-        HiGHS is called in this process, reports its bound, and solves a changed model again without a new
-        translation. For every other solver, ``options`` go to the solver as they are.
+        HiGHS is called in this process, and solves a changed model again without a new translation. For every
+        other solver, ``options`` go to the solver as they are.
         """
         if solver == "highs":
             return self._solve_with_highs(time_limit, options)
@@ -507,33 +474,19 @@ class PyomoProgram(Program):
         if status == "unknown" and self._empty():
             value = float(library("pyomo.environ").value(self._objective()))
             return Solved("convergenceCriteriaSatisfied", value, self.values(), bound=value)
-        bound = result.objective_bound
-        if bound is not None and not np.isfinite(bound):
-            bound = None
-        if status == "convergenceCriteriaSatisfied" and bound is not None:
-            bound = self._supported(bound)
+        proved = status == "convergenceCriteriaSatisfied" and not self.mixed
+        bound = self._proven(result.solution_loader.get_duals()) if proved else None
         if result.incumbent_objective is None:
             return Solved(status, None, {}, bound=bound)
         result.solution_loader.load_vars()
         return Solved(status, float(result.incumbent_objective), self.values(), bound=bound)
 
-    def _supported(self, bound: float) -> float | None:
-        """Return the bound of HiGHS, if it is of a linear program only as far as the multipliers bear it."""
-        highs = self._highs._solver_model
-        lp, kinds = highs.getLp(), library("highspy")
-        if any(kind != kinds.HighsVarType.kContinuous for kind in lp.integrality_):
-            return bound
-        sign, offset, a = -1.0 if lp.sense_ == kinds.ObjSense.kMaximize else 1.0, lp.offset_, lp.a_matrix_
-        entries = (np.array(a.value_), np.array(a.index_), np.array(a.start_))
-        shape = (lp.num_row_, lp.num_col_)
-        columns = a.format_ == kinds.MatrixFormat.kColwise
-        sparse = library("scipy.sparse")
-        matrix = (sparse.csc_array if columns else sparse.csr_array)(entries, shape=shape)
-        rows, limits = (lp.row_lower_, lp.row_upper_), (lp.col_lower_, lp.col_upper_)
-        duals = sign * np.array(highs.getSolution().row_dual)
-        program = (sign * np.array(lp.col_cost_), matrix, rows, limits)
-        proven = supported(sign * (bound - offset), program, duals)
-        return None if proven is None else sign * proven + offset
+    def _proven(self, duals: Mapping[Any, float]) -> float | None:
+        """Return the bound that multipliers of the constraints prove of what is declared, if any."""
+        form, sign = self.maximised_form(), -1.0 if self.maximised else 1.0
+        linear, y = linear_of(form), np.array([sign * duals.get(row.constraint, 0.0) for row in form.rows])
+        bound = proven(linear, linear.columns, y)
+        return sign * (bound + linear.offset) if math.isfinite(bound) else None
 
     def _empty(self) -> bool:
         """Whether HiGHS got no variables and no rows: it has no status for the optimum of that."""

@@ -12,6 +12,7 @@ import numpy as np
 
 from ..models.base import DecisionError, InputError, Instance
 from ..models.draw import choose
+from ..models.mixed import bound_of
 from ..models.program import CAREFUL, CvxpyProgram, Program, PyomoProgram, SolverError
 from . import cp_sat
 from .base import (
@@ -26,7 +27,6 @@ from .base import (
     so_far,
     why_stopped,
 )
-from .mixed import bound_of
 from .whole import WholeModel, whole_model
 
 AUTO, HIGHS, CP_SAT, CLARABEL = "auto", "highs", "cp-sat", "clarabel"
@@ -75,9 +75,9 @@ def declared(
     """Return the best decisions by the program that the instance declares, checked and paid by the instance.
 
     The decisions are applied to an episode one by one: a broken constraint is an error, and the value is the
-    sum of the rewards. The bound is the solver's, of linear programs as far as its multipliers bear it. Where
-    HiGHS solves a program with whole variables, the bound is that of our own branch and bound on multipliers:
-    see :mod:`.mixed`. If that is cut off, or HiGHS has missed the best decisions, a gap stays.
+    sum of the rewards. The bound is what the solver's multipliers prove. Where HiGHS solves a program with
+    whole variables, it is that of our own branch and bound on multipliers: see :mod:`.models.mixed`. If that
+    is cut off, or HiGHS has missed the best decisions, a gap stays.
 
     Parameters
     ----------
@@ -232,16 +232,18 @@ def _by_library(program: Program, solver: str, sign: float, budget: Budget) -> _
         options["time_limit"] = (0.5 if mixed else 1.0) * budget.left
     solved = program.solve(solver=solver, **options)
     name = f"{'HiGHS' if solver == HIGHS else 'Clarabel'} through {'Pyomo' if by_pyomo else 'CVXPY'}"
+    bound, infeasible = solved.bound, WITHOUT_OPTIMUM.get(solved.status) == NO_DECISIONS
+    if mixed and (infeasible or solved.status in (*SOLVED, *LIMITED)):
+        allowed = 0.5 * budget.gap * abs(solved.value or 0.0)
+        bound = bound_of(program, solved.value, allowed, lambda: budget.over, TOLERANCE[HIGHS])
+        if infeasible and (bound is None or math.isfinite(bound)):
+            raise NoOptimumError(name, f"{solved.status}, which our own search does not confirm")
     if solved.status not in (*SOLVED, *LIMITED):
         raise NoOptimumError(name, solved.status)
-    bound = solved.bound
-    if mixed:  # HiGHS's own is not believed
-        allowed = 0.5 * budget.gap * abs(solved.value or 0.0)
-        bound = bound_of(program, solved.value, allowed, budget, TOLERANCE[HIGHS])
     if bound is not None:
         bound += sign * TOLERANCE[solver] * max(1.0, abs(bound))
     variables = None if solved.value is None else solved.variables
-    source = "our branch and bound on multipliers of linear programs" if mixed else "the solver's dual bound"
+    source = "our branch and bound on multipliers of linear programs" if mixed else "the solver's multipliers"
     limited = solved.status in LIMITED or (mixed and budget.over)
     return _Found(variables, bound, f"{name}; bound: {source}", limited)
 
@@ -265,7 +267,7 @@ def oracles(problem: str) -> dict[str, OracleEntry]:
         problem,
         "the program that the instance declares, solved as it stands",
         METHODS,
-        "the dual bound of the solver, with whole variables our own by multipliers, widened by the solver's "
-        "tolerance; CP-SAT's is exact in whole numbers",
+        "what the multipliers of the solver prove, with whole variables in our own branch and bound, widened "
+        "by its tolerance; CP-SAT's dual bound is exact in whole numbers",
     )
     return {"program": entry}

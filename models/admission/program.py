@@ -41,12 +41,6 @@ COMPACT_EQUATIONS = (
     "            sum_i s_i^r z[i,k,t] <= c_k^r              for all k, r, t             (5)",
     "            u binary, y and z whole and at most what the empty machine holds       (11)-(13)",
 )
-POOLED_EQUATIONS = (
-    *TIMING,
-    "            sum_i w_i^r Y[i,t] <= sum_h c_h^r          for all r, t                (4) added up",
-    "            sum_i s_i^r Z[i,t] <= sum_k c_k^r          for all r, t                (5) added up",
-    "            u binary, Y and Z whole, Y <= M_i                                      (11)-(13)",
-)
 SCHEDULE_EQUATIONS = (
     "maximise    sum_l f_i(t_l - a_i) x[l]                                              (14)",
     "subject to  sum_l w_i^r y_h^l(t) x[l] <= c_h^r         for all h, r, t             (15)",
@@ -144,21 +138,6 @@ def compact_program(instance: AdmissionInstance) -> PyomoProgram:
     return _program(m, shapes, "The best schedules of all jobs", instance, COMPACT_EQUATIONS)
 
 
-def pooled_program(instance: AdmissionInstance) -> PyomoProgram:
-    """Declare the compact program with all machines of a side as one: its optimum is at least the true one.
-
-    A machine's capacity counts as far as whole workers can use it: rounded down to a multiple of what divides
-    the demands of all jobs, and not at all if it holds no worker of any job. Variables are ``u``, ``Y`` and
-    ``Z`` [job, slot]; rows are those of :func:`compact_program`, with the machine 0.
-    """
-    m, shapes = _timing_model("pooled", instance)
-    for total, side in ((m.Y, _workers(instance)), (m.Z, _servers(instance))):
-        pool = side._replace(capacity=_pool(instance, side))
-        x = {(i, 0, t): total[i, t] for i, t in total}
-        setattr(m, f"{side.name}_capacity", _constraints(_capacities(pool, x)))
-    return _program(m, shapes, "A relaxation with pooled machines", instance, POOLED_EQUATIONS)
-
-
 def schedule_program(instance: AdmissionInstance, plans: Sequence[Plan]) -> PyomoProgram:
     """Declare the choice among given schedules of the jobs, (14)-(18).
 
@@ -209,16 +188,6 @@ def _workers(instance: AdmissionInstance) -> _Side:
 
 def _servers(instance: AdmissionInstance) -> _Side:
     return _Side("server", instance.setting.server_units, instance.server_needs, Setting.server_room)
-
-
-def _pool(instance: AdmissionInstance, side: _Side) -> np.ndarray:
-    """Return the total capacity of all machines that jobs can use, shape (1, R)."""
-    jobs = able(instance)
-    if not jobs:
-        return np.zeros((1, side.capacity.shape[1]), dtype=np.int64)
-    unit = np.maximum(np.gcd.reduce(side.needs[[job.index for job in jobs]], axis=0), 1)
-    useful = np.any([side.room(instance.setting, job) > 0 for job in jobs], axis=0)
-    return (side.capacity[useful] // unit * unit).sum(axis=0, keepdims=True)
 
 
 def _timing_model(name: str, instance: AdmissionInstance) -> tuple[Any, dict[str, tuple[int, ...]]]:

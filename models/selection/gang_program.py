@@ -1,4 +1,4 @@
-"""The best gang decision of a slot, linear or by index: 0/1 programs declared in Pyomo, solved by HiGHS."""
+"""The best gang decision of a slot, linear or by index: 0/1 programs in Pyomo, solved by HiGHS."""
 
 from __future__ import annotations
 
@@ -9,7 +9,8 @@ import numpy as np
 
 from .. import stopwatch
 from ..base import SMALLEST, frozen_copy, numbers
-from ..program import CAREFUL, TIGHT, PyomoProgram, SolverError, power_of_two
+from ..mixed import bound_of
+from ..program import CAREFUL, SOLVER_TOLERANCE, TIGHT, PyomoProgram, SolverError, power_of_two
 from ..stopwatch import library
 from .gang_channels import GangChannels
 
@@ -31,13 +32,19 @@ LITERAL_EQUATIONS = (
 MOST_LISTED = 4096
 """The most decisions that :func:`every_decision` lists."""
 
+MOST_SETS = 2**10
+"""The most sets of channels of a server that a program chooses among."""
+
 LARGEST_WHOLE = 2.0**50
 """Sums of whole numbers below this are exact."""
 
 MOST_ROUNDS = 1000
 MOST_FREE_ROUNDS = 5
+MOST_NODES = 1000
+"""Linear programs that prove a bound."""
+
 MARGIN = 1e-9
-"""Part of :func:`ceiling` that is added to HiGHS's bound for its tolerances."""
+"""Part of :func:`ceiling` that is added to a bound, for what the rounding of a program takes from it."""
 
 LEAST_SPREAD = 1e-8
 """Squared widths that differ by more than this factor get cuts whose coefficients differ by less."""
@@ -54,9 +61,10 @@ class GangChoice(NamedTuple):
 
     x: np.ndarray  # the decision, feasible by our own check, shape (E,)
     value: float  # its value, computed by ourselves
-    # Certified: no feasible decision is worth more; for an index, none with as many untried channels.
+    # No feasible decision is worth more, by multipliers of linear programs (:mod:`..mixed`), whatever HiGHS
+    # says; for an index, none with as many untried channels.
     bound: float
-    closed: bool  # whether the gap was reached; False only if the time was up
+    closed: bool  # whether the gap was reached; if not, time or :data:`MOST_NODES` were up
     # Marked channels among the chosen ones, for an index the untried ones; 0 where none are marked.
     marked: int = 0
 
@@ -172,7 +180,7 @@ def ceiling(setting: GangChannels, values: np.ndarray, arrivals: np.ndarray) -> 
 
 
 class _Search:
-    """The 0/1 program over the usable channels, in units in which every limit is 1, with index z and cuts."""
+    """The 0/1 program over the usable channels, its servers as tight as can be, with index z and cuts."""
 
     def __init__(self, setting: GangChannels, arrivals: np.ndarray, end: float) -> None:
         pyo = library("pyomo.environ")
@@ -185,26 +193,41 @@ class _Search:
         ports = np.unique(setting.port[self.channels]).tolist()
         m.x = pyo.Var(self.channels.tolist(), domain=pyo.Binary)
         m.y = pyo.Var(ports, domain=pyo.Binary)
-        m.z = pyo.Var()
+        m.z = pyo.Var(bounds=(0.0, None))
+        m.held = pyo.VarList(bounds=(0.0, 1.0))
         m.once = pyo.ConstraintList()
         m.minimum = pyo.ConstraintList()
         m.capacity = pyo.ConstraintList()
         m.cut = pyo.ConstraintList()
         _jobs(m, setting, self.channels, ports)
-        share = setting.demand[setting.task[self.channels]] / np.maximum(
-            setting.capacity[setting.server[self.channels]], 1
-        )
         server = setting.server[self.channels]
         for r in np.unique(server).tolist():
-            for k in range(setting.kinds):
-                takers = np.flatnonzero((server == r) & (share[:, k] > 0))
-                if share[takers, k].sum() > 1.0:
-                    m.capacity.add(
-                        sum(float(share[i, k]) * m.x[int(self.channels[i])] for i in takers) <= 1.0
-                    )
+            self._room(r, self.channels[server == r])
         self.program = PyomoProgram(
             m, {"x": (setting.channels,)}, title="", equations=(), highs_options=CAREFUL
         )
+
+    def _room(self, r: int, here: np.ndarray) -> None:
+        """Declare what server ``r`` can hold of some channels: a convex combination of sets that fit.
+
+        These are the largest ones, so that the relaxation is as tight as one server allows. Where they are
+        many, the capacities in units of themselves stand for them.
+        """
+        m, (capacity, demand) = self.model, (self.setting.capacity[r], self.setting.demand[self.setting.task])
+        if (demand[here].sum(axis=0) <= capacity).all():
+            return
+        sets = _largest(demand[here], capacity)
+        if sets is None:
+            for share in (demand[here] / np.maximum(capacity, 1)).T:
+                if share.sum() > 1.0:
+                    m.capacity.add(
+                        sum(float(a) * m.x[int(e)] for a, e in zip(share, here, strict=True)) <= 1.0
+                    )
+            return
+        held = [m.held.add() for _ in sets]
+        m.capacity.add(sum(held) <= 1)
+        for i, e in enumerate(here.tolist()):
+            m.capacity.add(m.x[e] <= sum(y for y, one in zip(held, sets, strict=True) if one[i]))
 
     def cut(self, rise: np.ndarray, offset: float) -> None:
         """Add z <= rise.x + offset, of which HiGHS leaves nothing out: small coefficients are raised."""
@@ -214,7 +237,10 @@ class _Search:
         m.cut.add(m.z - total <= offset)
 
     def best(self, values: np.ndarray, gap: float, *, index: bool = False) -> tuple[np.ndarray | None, float]:
-        """Maximise values.x, plus z for an index; return a decision, ``None`` if time is up, and a bound."""
+        """Maximise values.x, plus z for an index; return a decision, ``None`` if time is up, and what it is.
+
+        That is the objective as HiGHS says it, infinity if there is no decision.
+        """
         pyo = library("pyomo.environ")
 
         m = self.model
@@ -231,12 +257,24 @@ class _Search:
             mip_heuristic_run_feasibility_jump=False,  # takes longer than all the rest
             **TIGHT,
         )
-        bound = math.inf if solved.bound is None else solved.bound
         if solved.value is None:
             if solved.status == "maxTimeLimit":
-                return None, bound
+                return None, math.inf
             raise SolverError(f"HiGHS ended with {solved.status} on a program that has a solution")
-        return self._settled(solved.variables["x"]), bound
+        return self._settled(solved.variables["x"]), solved.value
+
+    def bound(self, value: float, allowed: float) -> float:
+        """Return a bound on the last objective, of which ``value`` is known, by multipliers alone.
+
+        Nothing that is ``allowed`` is looked for; after :data:`MOST_NODES`, or when time is up, it is less
+        tight.
+        """
+        known = value if math.isfinite(value) else None
+        found = bound_of(self.program, known, allowed, self._late, SOLVER_TOLERANCE, MOST_NODES)
+        return math.inf if found is None else found
+
+    def _late(self) -> bool:
+        return stopwatch.now() >= self.end
 
     def _settled(self, raw: np.ndarray) -> np.ndarray:
         """Return the solver's x rounded to 0 and 1; raise if it is infeasible."""
@@ -245,6 +283,20 @@ class _Search:
         if broken:
             raise SolverError(f"HiGHS returned an infeasible gang decision: {broken[0]}")
         return x
+
+
+def _largest(demand: np.ndarray, capacity: np.ndarray) -> np.ndarray | None:
+    """List the sets of rows that fit and can have no other one, shape (N, rows); ``None`` if many fit."""
+    x, left = np.zeros((1, len(demand)), dtype=bool), capacity[None, :]
+    for i, needs in enumerate(demand):
+        room = (left >= needs).all(axis=1)
+        more = x[room]
+        more[:, i] = True
+        x, left = np.concatenate([x, more]), np.concatenate([left, left[room] - needs])
+        if len(x) > MOST_SETS:
+            return None
+    fits = (left[:, None, :] >= demand).all(axis=2) & ~x
+    return x[~fits.any(axis=1)]
 
 
 def _free(setting: GangChannels, values: np.ndarray, arrivals: np.ndarray) -> np.ndarray | None:
@@ -261,13 +313,14 @@ def best_gang(
 ) -> GangChoice:
     """Maximise values.x over the gang set of a slot, exactly.
 
-    Where every task can have its best server at once, that is the optimum, without a solver. Otherwise the
-    bound is HiGHS's dual bound plus ``MARGIN``, or :func:`ceiling` if that is smaller; where all values are
-    multiples of the least one above 0, it is rounded down to one.
+    Where every task can have its best server at once, that is the optimum, without a solver. Otherwise HiGHS
+    finds the decision; the bound is that of our own branch and bound (:mod:`..mixed`) plus ``MARGIN``, or
+    :func:`ceiling` if that is smaller; where all values are multiples of the least one above 0, it is rounded
+    down to one.
 
     ``gap`` is the relative gap (bound - value) / |bound| to reach, beyond the margin. A search that runs out
     of ``time_limit`` seconds returns the incumbent (at worst none) and its bound. If HiGHS fails, or its
-    decision is infeasible or better than its bound, there is a SolverError.
+    decision is infeasible or better than the bound, there is a SolverError.
     """
     end = math.inf if time_limit is None else stopwatch.now() + time_limit
     v = numbers(values, "values", (setting.channels,), low=-np.inf)
@@ -282,7 +335,9 @@ def best_gang(
     margin = MARGIN * gross
     unit = power_of_two(float(v[usable(setting, jobs)].max()))
     worst = np.maximum(v, -2.0 * gross)  # who costs more than all can earn is not chosen
-    x, bound = _Search(setting, jobs, end).best(worst / unit, 0.25 * gap)
+    search = _Search(setting, jobs, end)
+    x, above = search.best(worst / unit, 0.25 * gap)
+    bound = search.bound(above, 0.25 * gap * abs(above) if x is not None else 0.0)
     bound = min(gross, bound * unit + margin)
     least = float(v[v > 0.0].min())
     if float(np.abs(v).sum()) / least < LARGEST_WHOLE and not (v % least).any():
@@ -303,7 +358,7 @@ def total_value(values: np.ndarray, x: np.ndarray) -> float:
 def _refuse_low(bound: float, value: float, gross: float) -> None:
     """Raise if a bound is below a value by more than rounding."""
     if bound < value - 1e-12 * gross:
-        raise SolverError(f"HiGHS's bound {bound!r} is below the value {value!r}")
+        raise SolverError(f"the bound {bound!r} is below the value {value!r}")
 
 
 def most_tasks(setting: GangChannels, marked: np.ndarray, arrivals: np.ndarray) -> GangChoice:
@@ -357,7 +412,8 @@ def best_gang_index(
     For every lambda > 0, sqrt(q.x) <= q.x / (2 lambda) + lambda / 2, with equality at lambda = sqrt(q.x).
     While every task can have its best server at once, lambda alone is improved. Then 0/1 programs with a
     variable z <= q.x / (2 lambda) + lambda / 2 follow, one cut for every incumbent, beginning with
-    z <= q.x / sqrt(smallest positive q), which holds since x is binary. For widths that are far apart see
+    z <= q.x / sqrt(smallest positive q), which holds since x is binary. HiGHS solves them; the bound of the
+    last one is proved by our own branch and bound (:mod:`..mixed`). For widths that are far apart see
     :meth:`_Index.first_rise` and :meth:`_Index.rise`.
 
     As many untried channels as possible come first: each adds a bonus larger than any index.
@@ -499,18 +555,21 @@ class _Index:
         able = self.q[search.channels]
         least = float(able[able > 0.0].min(initial=math.inf))
         self.apart = least < LEAST_SPREAD * float(able.max(initial=0.0))
+        search.model.z.setub(math.sqrt(ceiling(self.setting, self.q, self.jobs)))  # for multipliers to prove
         search.cut(self.first_rise(least), 0.0)
         for _ in range(MOST_ROUNDS):
             if at > 0.0:
                 search.cut(self.rise(at), 0.5 * at)
-            x, bound = search.best(self.weight, 0.25 * self.allowed / self.gross, index=True)
-            self.bound = min(self.bound, bound + self.margin)
+            x, above = search.best(self.weight, 0.25 * self.allowed / self.gross, index=True)
             if x is None:
-                return
+                break
             at = self.take(x, self.bound)
-            if self.closed:
-                return
-        raise SolverError(f"the index is not closed after {MOST_ROUNDS} cuts")
+            if above - self.value <= self.allowed + self.margin:
+                break
+        else:
+            raise SolverError(f"the index is not closed after {MOST_ROUNDS} cuts")
+        self.bound = min(self.bound, search.bound(above, 0.25 * self.allowed) + self.margin)
+        _refuse_low(self.bound, self.value, self.gross)
 
     def result(self) -> GangChoice:
         """Return value and bound without the bonus."""

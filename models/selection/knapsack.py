@@ -64,7 +64,8 @@ class Choice:
 
     x: np.ndarray  # chosen channels, shape (E,)
     # value, bound: objective of ``x``, and what no feasible set exceeds; they differ by rounding alone unless
-    # the search was stopped, or by the tolerance of 0/1 programs, 1e-10 of the largest term per channel.
+    # the search was stopped, or it went on by 0/1 programs: they have a tolerance of 1e-10 of the largest
+    # term per channel, and their proof may be cut off.
     value: float
     bound: float
     first: int  # how many of the channels that come first are chosen

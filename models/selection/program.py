@@ -10,6 +10,7 @@ import numpy as np
 
 from ..base import SMALLEST as NORMAL
 from ..base import InputError, numbers
+from ..mixed import bound_of
 from ..program import CAREFUL, SOLVER_TOLERANCE, TIGHT, PyomoProgram, SolverError, power_of_two
 from ..stopwatch import library
 from .channels import Channels
@@ -46,6 +47,9 @@ LEAST_SHARE = 1e-6
 """The least share of a capacity that a scaled program counts."""
 
 MOST_ROUNDS = 100
+
+MOST_NODES = 200
+"""Linear programs that prove the bound of the last program."""
 
 
 def slot_program(
@@ -146,7 +150,8 @@ def best_by_program(
 
     ``first`` marks the channels that come first (1 or 0), of which at most ``goal`` fit; ``lam`` is where the
     first tangent is, and any positive number will do. Returns the set, by HiGHS's tolerance perhaps
-    infeasible; and a bound that no set exceeds, its tolerance of 1e-10 for each channel added.
+    infeasible; and a bound that no set exceeds: that of :mod:`.mixed` on the last program, cut off after
+    :data:`MOST_NODES` nodes, with 1e-10 for each channel added, which is more than its coefficients lack.
     """
     unit = power_of_two(max(float(v.max(initial=0.0)), math.sqrt(float(q.max(initial=0.0))))) or 1.0
     line = np.where(v > 0.0, np.maximum(v / unit, NORMAL), 0.0)  # programs refuse smaller ones
@@ -158,21 +163,21 @@ def best_by_program(
     else:
         program = slot_program(setting, line, scaled=True)
     _add_constraint(program.model, "first", _dot(first.astype(np.float64), program.model.x), lower=goal)
-    best, value, bound = np.zeros(len(v), dtype=bool), -1.0, math.inf
+    best, value, margin = np.zeros(len(v), dtype=bool), -1.0, SOLVER_TOLERANCE * (len(v) + 1)
     for _ in range(MOST_ROUNDS):
         solved = program.solve(gap=0.0, mip_abs_gap=SOLVER_TOLERANCE, **TIGHT)
-        if solved.value is None or solved.bound is None:
+        if solved.value is None:
             raise SolverError(f"HiGHS ended with {solved.status} on a program that has a solution")
-        bound = min(bound, solved.bound + SOLVER_TOLERANCE * (len(v) + 1))
         x = solved.variables["x"] > 0.5
         width = math.sqrt(float(square[x].sum()))
         if float(line[x].sum()) + width > value:
             best, value = x, float(line[x].sum()) + width
-        if bound - value <= 2.0 * SOLVER_TOLERANCE * (len(v) + 1) or width == 0.0 or width in lambdas:
+        if solved.value - value <= margin or width == 0.0 or width in lambdas:
             break
         lambdas.append(width)
         add_cut(program, width)
-    return best, bound * unit
+    found = bound_of(program, solved.value, margin, lambda: False, SOLVER_TOLERANCE, MOST_NODES)
+    return best, math.inf if found is None else (found + margin) * unit
 
 
 def check_lambda(lam: Any) -> float:

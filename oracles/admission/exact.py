@@ -4,24 +4,27 @@ from __future__ import annotations
 
 import itertools
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from ...models.admission.instance import AdmissionInstance
-from ...models.admission.program import able, compact_program, least_ratio, pooled_program
+from ...models.admission.program import able, compact_program, least_ratio
 from ...models.admission.schedule import Schedule
 from ...models.base import InputError
-from ...models.program import CAREFUL, PyomoProgram, SolverError, in_highs, power_of_two
+from ...models.mixed import bound_of
+from ...models.program import CAREFUL, PyomoProgram, SolverError, in_highs, linear_of, power_of_two
 from ...models.stopwatch import library
 from .. import cp_sat
 from ..base import Budget, OracleError, PartProgress, Report, checked, rounding
 from .branch import Branching, Limits, affordable, leaves
 
 TOLERANCE = 1e-9
-"""HiGHS's tolerance on rows, with limits below 2^12. Its search asks a tenth of that of reduced costs, and
-a tenth of 1e-9 is the least that it can."""
+"""HiGHS's tolerance on rows, with limits below 2^12."""
+
+HIGHS_SHARE = 0.5
+"""The part of the time in which HiGHS looks for a schedule; the rest is for the bound."""
 
 SECONDS_PER_TERM = 5e-5
 """The estimated time to declare a term of a program and to pass it to HiGHS."""
@@ -107,46 +110,37 @@ def by_highs(
     progress: PartProgress | None = None,
     start: Schedule | None = None,
 ) -> Part:
-    """Solve the compact program (1)-(13) by HiGHS.
+    """Solve the compact program (1)-(13) by HiGHS, whose bound is not believed: it can be wrong (1.14).
 
-    Its dual bound is raised for reduced costs of the wrong sign, which HiGHS takes for 0 up to 1e-10: by that
-    times what all variables range over, and once for every row, in units in which the largest utility is
-    between 1 and 2. It is cut to the sum of the jobs' best utilities.
+    The bound is that of branch and price, which begins with the schedule that HiGHS has found; where its
+    tables are too large, that of our own branch and bound on the linear relaxation (:mod:`.models.mixed`),
+    which is seldom tight. It is cut to the sum of the jobs' best utilities.
 
     Too large a program is not even declared; the bound is then the sum of the jobs' best utilities. ``start``
     is a warm start, such as a policy's schedule; jobs that it does not finish are left out. Returned is the
-    better one of the start and what was found, with a bound. A schedule that fails the instance's own check
+    best one of the start and what was found, with a bound. A schedule that fails the instance's own check
     is an OracleError.
     """
     first = _first_schedule(instance, start)
     ceiling = _ceiling(instance)
-    if not _in_time(instance, budget, each_machine=True):
+    if not _in_time(instance, budget):
         return Part(first, ceiling, "integer program too large for the time")
     program = compact_program(instance)
-    values, bound = _highs(program, budget, progress, _start(instance, first))
-    found = None
+    values = _highs(program, budget.part(HIGHS_SHARE), progress, _start(instance, first))
     if values is not None:
         found = Schedule(_rows(values, "y"), _rows(values, "z"))
-        found = None if _near_miss(instance, found) else _tidied(instance, found)
-    return _part(instance, first, found, min(ceiling, bound), "integer program (Pyomo, HiGHS)")
-
-
-def pooled_bound(instance: AdmissionInstance, budget: Budget, progress: PartProgress | None = None) -> Part:
-    """Bound the optimum by the program whose machines of a side are one, solved by HiGHS.
-
-    Its dual bound is raised as in :func:`by_highs`. There is no schedule.
-    """
-    ceiling = _ceiling(instance)
-    if not _in_time(instance, budget, each_machine=False):
-        return Part(None, ceiling, "pooled program too large for the time")
-
-    def bound_alone(done: float, text: str, *, value: float = math.nan, bound: float = math.nan) -> None:
-        del value  # what earns it on pooled machines is no schedule
-        if progress is not None:
-            progress(done, text, bound=bound)
-
-    _, bound = _highs(pooled_program(instance), budget, bound_alone, None)
-    return Part(None, min(ceiling, bound), "integer program with pooled machines (Pyomo, HiGHS)")
+        if not _near_miss(instance, found):
+            first = max(first, _tidied(instance, found), key=lambda one: _value(instance, one))
+    method = "integer program (Pyomo, HiGHS)"
+    if affordable(instance):
+        return replace(
+            by_branching(instance, budget, progress, first), method=f"{method} and branch and price"
+        )
+    value = _value(instance, first)
+    allowed = 0.5 * budget.gap * value
+    bound = bound_of(program, value, allowed, lambda: budget.over, TOLERANCE)
+    bound = ceiling if bound is None else min(ceiling, bound + rounding(len(instance.jobs), abs(bound)))
+    return _part(instance, first, None, bound, f"{method} and branch and bound on multipliers")
 
 
 def _highs(
@@ -154,11 +148,10 @@ def _highs(
     budget: Budget,
     progress: PartProgress | None,
     start: dict[tuple[Any, ...], float] | None,
-) -> tuple[dict[tuple[Any, ...], int] | None, float]:
+) -> dict[tuple[Any, ...], int] | None:
     """Maximise a program in whole variables that has a solution.
 
-    Returns the variables (name, index...) that are not 0, rounded, or ``None`` if none were found; and a
-    bound, possibly infinite.
+    Returns the variables (name, index...) that are not 0, rounded, or ``None`` if none were found.
     """
     highspy = library("highspy")
 
@@ -167,7 +160,6 @@ def _highs(
         "random_seed": 0,
         "mip_feasibility_tolerance": TOLERANCE,
         "primal_feasibility_tolerance": TOLERANCE,
-        "dual_feasibility_tolerance": 0.1 * TOLERANCE,
         "mip_rel_gap": 0.5 * budget.gap,
         "mip_abs_gap": 0.0,
         "time_limit": budget.left,
@@ -177,7 +169,7 @@ def _highs(
     except SolverError as error:
         raise OracleError(str(error)) from error
     if not keys:
-        return {}, 0.0
+        return {}
     if start is not None:
         solution = highspy.HighsSolution()
         solution.col_value = [start.get(key, 0.0) for key in keys]
@@ -187,27 +179,22 @@ def _highs(
     known = highspy.HighsModelStatus
     if status not in (known.kOptimal, known.kTimeLimit, known.kInterrupt):
         raise OracleError(f"HiGHS ended with {highs.modelStatusToString(status)}")
-    lp = highs.getLp()
-    spread = float(np.sum(lp.col_upper_) - np.sum(lp.col_lower_))
-    bound = (float(info.mip_dual_bound) + 0.1 * TOLERANCE * (spread + lp.num_row_ + 1.0)) * unit
     if info.primal_solution_status != highspy.SolutionStatus.kSolutionStatusFeasible:
-        return None, bound
+        return None
     rounded = np.rint(highs.getSolution().col_value).astype(np.int64).tolist()
-    return {key: value for key, value in zip(keys, rounded, strict=True) if value}, bound
+    return {key: value for key, value in zip(keys, rounded, strict=True) if value}
 
 
 def _in_highs(program: PyomoProgram, options: dict[str, Any]) -> tuple[Any, list[tuple[Any, ...]], float]:
     """Return HiGHS with a program, its columns' (name, index...), and the unit of its objective."""
     form = program.maximised_form()
-    costs = form.c.toarray()[0] if form.columns else np.zeros(0)
-    unit = power_of_two(float(costs.max(initial=0.0))) or 1.0
-    matrix, sense = form.A.tocsc(), np.array([kind for _, kind in form.rows], dtype=np.int64)
-    limits = np.array([(column.lb, column.ub) for column in form.columns], dtype=np.float64).reshape(-1, 2)
+    linear = linear_of(form)
+    unit = power_of_two(-float(linear.cost.min(initial=0.0))) or 1.0
     highs = in_highs(
-        costs / unit,
-        (matrix.indptr, matrix.indices, matrix.data),
-        (np.where(sense > 0, -np.inf, form.rhs), np.where(sense < 0, np.inf, form.rhs)),
-        (limits[:, 0].copy(), limits[:, 1].copy()),
+        -linear.cost / unit,
+        (linear.matrix.indptr, linear.matrix.indices, linear.matrix.data),
+        linear.rows,
+        linear.columns,
         options,
         maximise=True,
         whole=True,
@@ -247,7 +234,7 @@ def by_cp_sat(
     """
     first = _first_schedule(instance, start)
     ceiling = _ceiling(instance)
-    if not _in_time(instance, budget, each_machine=True):
+    if not _in_time(instance, budget):
         return Part(first, ceiling, "constraint program too large for the time")
     model = library("ortools.sat.python.cp_model").CpModel()
     bits, report = cp_sat.bits(len(instance.jobs), ceiling), Report(progress)
@@ -415,11 +402,11 @@ def _ceiling(instance: AdmissionInstance) -> float:
     return total + rounding(len(instance.jobs), total)
 
 
-def _in_time(instance: AdmissionInstance, budget: Budget, *, each_machine: bool) -> bool:
+def _in_time(instance: AdmissionInstance, budget: Budget) -> bool:
     """Return whether the terms of a program can be passed to the solver in the time left."""
     if math.isinf(budget.left):
         return True
     machines = len(instance.setting.worker_units) + len(instance.setting.server_units)
-    width = (machines if each_machine else 2) * len(instance.setting.resources)
+    width = machines * len(instance.setting.resources)
     slots = np.array([instance.setting.horizon - job.arrival + 1 for job in able(instance)], dtype=np.float64)
     return float((slots * (width + slots)).sum()) * SECONDS_PER_TERM < budget.left

@@ -11,7 +11,7 @@ from ..base import Budget, Incumbent, Optimum, OracleEntry, ProgressCallback, Wh
 from .bound import Priced, columns, lagrangian_bound, quick, volume, without_prices
 from .branch import affordable
 from .certificate import of_schedule
-from .exact import Part, by_branching, by_cp_sat, by_highs, pooled_bound
+from .exact import Part, by_branching, by_cp_sat, by_highs
 from .search import search
 
 __all__ = ["METHODS", "ORACLES", "Priced", "lagrangian_bound", "offline"]
@@ -28,9 +28,6 @@ EXACT_SECONDS = 90.0
 FIRST_SECONDS, FIRST_SHARE = 5.0, 0.5
 """Before anything else "auto" gives branch and price on a small instance this time, and at most this part of
 the time limit."""
-
-POOLED_SHARE = 0.2
-"""The part of the time left that the program with pooled machines may take."""
 
 VOLUME_WORK = 3e9
 SEARCH_WORK = 1e8
@@ -72,8 +69,7 @@ def offline(
     on with prices of capacity (:func:`.bound.volume`, for fewer jobs and slots :func:`.bound.columns`), which
     prove a bound, and ruin and recreate at these prices (:func:`.search.search`). "auto" adds, for small
     instances, branch and price for a short time before that (the integer program where its tables are too
-    large), and after it the integer program, once with pooled machines and once as it is, until the gap is
-    reached.
+    large), and after it the integer program, until the gap is reached.
 
     Parameters
     ----------
@@ -81,7 +77,8 @@ def offline(
         The instance.
     method
         "auto"; "branch-and-price" (schedules of jobs and fillings of machines, generated as prices ask for
-        them); "highs" (the declared program (1)-(13) through Pyomo and HiGHS); "cp-sat" (an independent
+        them); "highs" (the declared program (1)-(13) through Pyomo and HiGHS, and the
+        bound of "branch-and-price"); "cp-sat" (an independent
         model in OR-Tools); or "lagrangian", without integer programs.
     gap
         Relative gap to reach.
@@ -170,23 +167,12 @@ def _search(incumbent: _Incumbent, budget: Budget, low: float, high: float) -> N
 
 
 def _by_programs(incumbent: _Incumbent) -> None:
-    """Solve the integer program with pooled machines for a bound, then that of the machines themselves."""
+    """Solve the integer program, bound what it finds, and search on."""
     most = EXACT_SECONDS if incumbent.budget.left == math.inf else incumbent.budget.left
-    if not incumbent.over:
-        found = pooled_bound(
-            incumbent.instance, incumbent.budget.part(1.0, POOLED_SHARE * most), incumbent.report(0.5, 0.6)
-        )
-        _take(incumbent, found)
-    if not incumbent.over:
-        _take(
-            incumbent,
-            by_highs(
-                incumbent.instance,
-                incumbent.budget.part(0.8, most),
-                incumbent.report(0.6, 0.9),
-                incumbent.decision,
-            ),
-        )
+    report = incumbent.report(0.5, 0.9)
+    _take(
+        incumbent, by_highs(incumbent.instance, incumbent.budget.part(0.8, most), report, incumbent.decision)
+    )
     if not incumbent.over:
         _search(incumbent, incumbent.budget.part(), 0.9, 1.0)
 
@@ -209,7 +195,7 @@ ORACLES = {
         "the best schedules of all jobs, known in advance",
         METHODS,
         "Lagrangian bounds, computed by our own code from prices, on small instances those at the leaves of "
-        "a tree; there also the dual bound of HiGHS's or CP-SAT's branch and bound",
+        "a tree, whoever has found the schedule; by cp-sat the dual bound of CP-SAT, exact in whole numbers",
         writer=of_schedule,
     )
 }

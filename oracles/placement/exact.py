@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ...models.base import InputError
+from ...models.mixed import bound_of
 from ...models.placement import kernels
 from ...models.placement.instance import MOST_SUM, WEIGHT_UNIT, PlacementInstance, taken_schedule
 from ...models.placement.jobs import TICKS
@@ -23,7 +24,6 @@ from ...models.placement.simulator import Simulator, blank_state, rooms, stacked
 from ...models.stopwatch import library
 from .. import cp_sat
 from ..base import Budget, OracleError, PartProgress, Report, WhyStopped, checked
-from ..mixed import bound_of
 from .exact_kernels import BEST, CUT, NODES, Costs, Tariff, Tree, explore, least_cost, open_root
 from .search import gap
 
@@ -472,8 +472,8 @@ def by_program(instance: PlacementInstance, budget: Budget, progress: PartProgre
     if solved.value is not None:
         schedule = _simulated(instance, *_program_rows(solved.variables))
         best = min(first, schedule, key=instance.units)
-    found = bound_of(program, solved.value, allowed, budget, FEASIBLE)
-    if found is not None:
+    found = bound_of(program, solved.value, allowed, lambda: budget.over, FEASIBLE)
+    if found is not None and math.isfinite(found):
         step = math.gcd(WEIGHT_UNIT, instance.units_of_cost(0, 1)) * steps(instance)
         bound = found * MILLION
         beyond = bound - instance.unavoidable

@@ -54,9 +54,10 @@ def gang(
     Returns
     -------
     Optimum
-        ``decision`` is x[slot, channel]. ``bound`` adds up the slots' bounds: HiGHS's dual bound plus a
-        margin for its tolerances, or CP-SAT's bound for means rounded up to whole numbers, or the ceiling,
-        which takes no solver. ``certificate`` is a :class:`.SlotCertificate`.
+        ``decision`` is x[slot, channel]. ``bound`` adds up the slots' bounds: for "highs" that of our own
+        branch and bound on multipliers plus a margin for rounding, for "cp-sat" CP-SAT's for means rounded up
+        to whole numbers, or the ceiling, which takes no solver. ``certificate`` is a
+        :class:`.SlotCertificate`.
     """
     choose(method, METHODS, "method")
     budget = Budget(gap, time_limit)
@@ -166,7 +167,7 @@ ENTRY = {
         SelectionGangInstance.problem,
         "the sum of all slots' best all-or-nothing decisions, means known",
         METHODS,
-        "dual bound of a 0/1 program from HiGHS with a margin, or of CP-SAT with whole numbers rounded up",
+        "our own branch and bound on multipliers with a margin, or CP-SAT's with whole numbers rounded up",
         of_slots,
         vipr.of_slots,
     )

@@ -12,6 +12,7 @@ import numpy as np
 
 from ...models.base import InputError, frozen_copy, numbers
 from ...models.draw import choose
+from ...models.mixed import bound_of
 from ...models.program import SOLVER_TOLERANCE, TIGHT, PyomoProgram, Solved, SolverError, power_of_two
 from ...models.selection.instance import SelectionInstance
 from ...models.selection.knapsack import Knapsack
@@ -109,7 +110,8 @@ def clairvoyant(
     instance
         The instance, of which the oracle sees the means.
     method
-        "dp" (a dynamic program over capacities), "highs" (the declared program through Pyomo and HiGHS) or
+        "dp" (a dynamic program over capacities), "highs" (the declared program through Pyomo and HiGHS, its
+        bound by our own branch and bound on multipliers) or
         "cp-sat" (OR-Tools). Where the table of the dynamic program would not fit, "dp" uses HiGHS and says
         so in ``method``.
     gap
@@ -123,8 +125,8 @@ def clairvoyant(
     -------
     Optimum
         ``decision`` is x[slot, channel] (bool), ``certificate`` a :class:`PatternCertificate`. The bound
-        covers rounding: a relative (E + T) 2^-52 for sums; for HiGHS, its tolerance of 1e-10 times E times
-        the pattern's largest mean; for CP-SAT, values are rounded up to whole multiples of a power of two.
+        covers rounding: a relative (E + T) 2^-52 for sums; for "highs", 1e-10 times E + 1 times the
+        pattern's largest mean; for CP-SAT, values are rounded up to whole multiples of a power of two.
     """
     budget = Budget(gap, time_limit)
     choose(method, METHODS, "method")
@@ -264,7 +266,7 @@ def _by_highs(setting: Setting, values: np.ndarray, patterns: Patterns) -> Answe
             continue
         weigh(program, usable_values / unit, patterns.arrivals[i])
         solved = _solve_with_highs(program, patterns.budget)
-        bound = math.inf if solved.bound is None else solved.bound + SOLVER_TOLERANCE * len(values)
+        bound = _proved(program, solved, patterns.budget, len(values))
         x = _settled(setting, solved, usable_values, usable_values > 0.0)
         yield np.array([i]), x[None, :], np.array([bound * unit])
 
@@ -289,6 +291,16 @@ def _solve_with_highs(program: PyomoProgram, budget: Budget) -> Solved:
     if solved.status not in ("convergenceCriteriaSatisfied", "maxTimeLimit"):
         raise OracleError(f"HiGHS: status {solved.status!r} for a program that has an optimum")
     return solved
+
+
+def _proved(program: PyomoProgram, solved: Solved, budget: Budget, channels: int) -> float:
+    """Return a bound by our own branch and bound (:mod:`.models.mixed`): HiGHS's can be wrong (1.14).
+
+    Added is more than the rounding of a scaled program can take away.
+    """
+    allowed = 0.25 * budget.gap * abs(solved.value or 0.0)
+    bound = bound_of(program, solved.value, allowed, lambda: budget.over, SOLVER_TOLERANCE)
+    return math.inf if bound is None else bound + SOLVER_TOLERANCE * (channels + 1)
 
 
 def _settled(setting: Setting, solved: Solved, values: np.ndarray, allowed: np.ndarray) -> np.ndarray:
@@ -517,9 +529,7 @@ def _index_by_highs(
         elif new:
             add_cut(program, lam)
         solved = _solve_with_highs(program, budget)
-        if solved.bound is not None:
-            margin = SOLVER_TOLERANCE * (setting.channels + 1)
-            bound = min(bound, (solved.bound + margin) * unit)
+        bound = min(bound, unit * _proved(program, solved, budget, setting.channels))
         x = _settled(setting, solved, line + np.sqrt(square), allowed)
         reached = _index_value(x, v, q)
         if reached > value:
@@ -539,7 +549,8 @@ ORACLES = {
         SelectionInstance.problem,
         "the best channels of every slot, with the means known",
         METHODS,
-        "exact dynamic program, or the dual bound of HiGHS or CP-SAT, and a continuous relaxation",
+        "exact dynamic program, our own branch and bound on multipliers, or the dual bound of CP-SAT, exact "
+        "in whole numbers; and a continuous relaxation",
         of_slots,
         vipr.of_slots,
     ),

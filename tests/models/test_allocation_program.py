@@ -1,6 +1,5 @@
 """Declared programs: printed, exported, read back by another solver, and handed to several solvers."""
 
-import math
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -17,6 +16,7 @@ from clairvoyant.models.allocation.generate import generate
 from clairvoyant.models.allocation.instance import AllocationInstance
 from clairvoyant.models.allocation.program import stationary_program
 from clairvoyant.models.base import InputError
+from clairvoyant.models.mixed import bound_of
 from clairvoyant.models.program import CAREFUL, Program, PyomoProgram, SolverError
 from clairvoyant.oracles.allocation.optimum import gang, stationary
 
@@ -136,7 +136,9 @@ def test_pyomo_reaches_highs_by_its_general_interface_too() -> None:
     direct = program.solve()
     other = program.solve(solver="appsi_highs", time_limit=1e6)
     assert other.value == pytest.approx(direct.value, rel=1e-6)
-    assert direct.bound == pytest.approx(direct.value, rel=1e-6)
+    assert direct.value is not None
+    proved = bound_of(program, direct.value, 1e-7 * direct.value, lambda: False, 1e-9)
+    assert proved == pytest.approx(direct.value, rel=1e-6)
     np.testing.assert_allclose(other.variables["u"], direct.variables["u"], atol=1e-6)
 
 
@@ -151,17 +153,6 @@ def test_an_infeasible_model_has_a_status_and_no_value() -> None:
     assert solved.value is None
     assert not solved.variables
     assert solved.status != "convergenceCriteriaSatisfied"
-
-
-def test_a_bound_that_is_infinite_is_no_bound() -> None:
-    program = gang_program(GANG.setting, GANG.arrival_counts)
-    ended = SimpleNamespace(
-        termination_condition=SimpleNamespace(name="maxTimeLimit"),
-        objective_bound=math.inf,
-        incumbent_objective=None,
-    )
-    program._highs = SimpleNamespace(solve=lambda *_, **__: ended)
-    assert program.solve(time_limit=1.0).bound is None
 
 
 def test_a_solver_that_pyomo_cannot_run_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -214,11 +205,13 @@ def test_highs_without_presolve_is_right_where_its_presolve_is_wrong() -> None:
         smallest_wrong(), {"x": (), "z": ()}, title="", equations=(), highs_options=CAREFUL
     )
     right = program.solve()
-    assert (right.value, right.bound) == pytest.approx((7.5, 7.5), abs=1e-9)
+    assert right.value == pytest.approx(7.5, abs=1e-9)
+    assert right.bound is None  # HiGHS's is not believed
+    assert bound_of(program, 12.0, 0.0, lambda: False, 1e-9) == pytest.approx(7.5, abs=1e-9)
     wrong = PyomoProgram(smallest_wrong(), {"x": (), "z": ()}, title="", equations=()).solve()
     assert wrong.status == right.status
-    # A wrong optimum and a wrong bound. If this fails, HiGHS is another one than 1.14: CAREFUL may go.
-    assert (wrong.value, wrong.bound) == pytest.approx((12.0, 12.0), abs=1e-9)
+    # A wrong optimum. If this fails, HiGHS is another one than 1.14: CAREFUL may go.
+    assert wrong.value == pytest.approx(12.0, abs=1e-9)
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from clairvoyant.analysis.selection.claims import gangs as claims
 from clairvoyant.models.base import DecisionError, InputError
-from clairvoyant.models.program import PyomoProgram, Solved, SolverError, power_of_two
+from clairvoyant.models.program import PyomoProgram, Solved, SolverError
 from clairvoyant.models.selection import gang_generate, gang_program
 from clairvoyant.models.selection.gang import (
     SelectionGangInstance,
@@ -113,8 +113,11 @@ def test_the_index_is_that_of_the_best_of_all_decisions(
     count = every @ untried
     index = every @ np.where(untried, 0.0, v) + np.sqrt(every @ np.where(untried, 0.0, q))
     want = index[count == count.max()].max()
+    most_sets = data.draw(st.sampled_from([0, gang_program.MOST_SETS]))
     for listed in (None, every_decision(s, arrivals)):
-        found = best_gang_index(s, v, q, arrivals, untried=untried, start=start, listed=listed)
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(gang_program, "MOST_SETS", most_sets)
+            found = best_gang_index(s, v, q, arrivals, untried=untried, start=start, listed=listed)
         assert found.closed
         assert found.marked == count.max()
         assert found.value == pytest.approx(want, abs=1e-6)
@@ -136,6 +139,17 @@ def test_widths_that_no_solver_tells_apart_have_the_best_index_all_the_same(leas
                 assert found.closed
                 assert want - 1e-9 <= found.bound <= want + 1e-6
                 assert found.value == pytest.approx(want, abs=1e-6)
+
+
+@given(st.lists(st.tuples(st.integers(0, 4), st.integers(0, 4)), max_size=5), st.integers(0, 9))
+def test_the_largest_sets_are_those_of_enumeration(demand: list[tuple[int, int]], room: int) -> None:
+    needs, capacity = np.array(demand, dtype=np.int64).reshape(-1, 2), np.array([room, 7])
+    every = [np.array(x) for x in product((False, True), repeat=len(needs))]
+    fit = [x for x in every if (x @ needs <= capacity).all()]
+    largest = [x for x in fit if not any((y >= x).all() and (y > x).any() for y in fit)]
+    found = gang_program._largest(needs, capacity)
+    assert found is not None
+    assert {tuple(x) for x in found} == {tuple(x) for x in largest}
 
 
 def two_tasks(**options: Any) -> SelectionGangInstance:
@@ -512,22 +526,29 @@ def scripted(monkeypatch: pytest.MonkeyPatch, solved: Solved) -> None:
 
 
 def test_answers_that_do_not_survive_our_check_are_errors(monkeypatch: pytest.MonkeyPatch) -> None:
+    best = best_gang(BINDING.setting, BINDING.mean, np.ones(3)).value
     scripted(monkeypatch, Solved("error", None, {}))
     with pytest.raises(OracleError, match="HiGHS ended with error"):
         gang(BINDING)
-    scripted(monkeypatch, Solved("optimal", 1.0, {"x": np.ones(10)}, bound=9.0))
+    scripted(monkeypatch, Solved("optimal", 1.0, {"x": np.ones(10)}))
     with pytest.raises(SolverError, match="infeasible gang decision: once"):
         best_gang(BINDING.setting, BINDING.mean, np.ones(3))
     alone = np.zeros(10)
     alone[4] = 1.0
-    scripted(monkeypatch, Solved("optimal", 1.0, {"x": alone}, bound=1e-3))
+    for said in (1e-3, 1.0, 99.0):  # the word of a solver proves nothing
+        scripted(monkeypatch, Solved("optimal", said, {"x": alone}, bound=said))
+        low = best_gang(BINDING.setting, BINDING.mean, np.ones(3))
+        assert not low.closed
+        assert low.value <= best <= low.bound
+    scripted(monkeypatch, Solved("maxTimeLimit", None, {}))
+    late = best_gang(BINDING.setting, BINDING.mean, np.ones(3))
+    assert not late.closed
+    assert late.value == 0.0
+    assert best <= late.bound <= best + 1e-6  # multipliers alone
+    monkeypatch.setattr(gang_program, "bound_of", lambda *_: 1e-3)
+    scripted(monkeypatch, Solved("optimal", 1.0, {"x": alone}))
     with pytest.raises(OracleError, match=r"bound .* is below the value"):
         gang(BINDING.with_arrivals(np.ones((1, 3))))
-    scripted(monkeypatch, Solved("maxTimeLimit", None, {}, bound=1.25))
-    found = best_gang(BINDING.setting, BINDING.mean, np.ones(3))
-    assert not found.closed
-    unit = power_of_two(float(BINDING.mean.max()))  # what the solver is handed is in this unit
-    assert found.bound == pytest.approx(1.25 * unit, abs=1e-8)
 
 
 def test_time_limits_of_the_searches_leave_bounds() -> None:

@@ -6,7 +6,7 @@ import signal
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from functools import cache
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import pytest
@@ -22,14 +22,22 @@ from clairvoyant.models.admission.schedule import Schedule
 from clairvoyant.models.base import InputError
 from clairvoyant.online.play import Replay, play
 from clairvoyant.oracles.admission import exact as admission_exact
-from clairvoyant.oracles.admission.exact import Part, by_branching, by_cp_sat, by_highs, pooled_bound
+from clairvoyant.oracles.admission.exact import Part, by_branching, by_cp_sat, by_highs
 from clairvoyant.oracles.base import Budget, OracleError
 from clairvoyant.testing.admission import instances
 
-SOLVERS = (by_branching, by_highs, by_cp_sat)
-DECLARED = (by_highs, by_cp_sat, pooled_bound)
-METHODS = (*SOLVERS, pooled_bound)
 Solver = Callable[..., Part]
+
+
+def without_tables(*given: Any) -> Part:
+    """HiGHS, where the tables of branch and price are too large: the bound is that of linear programs."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(admission_exact, "affordable", lambda _: False)
+        return by_highs(*given)
+
+
+DECLARED = (by_highs, by_cp_sat, without_tables)
+SOLVERS = (by_branching, *DECLARED)
 
 
 def exactly(given_gap: float = 0.0, time_limit: float | None = None) -> Budget:
@@ -151,20 +159,16 @@ def test_the_solvers_find_the_optimum_of_enumeration(instance: AdmissionInstance
         part = solver(instance, exactly())
         assert value_of(instance, part) == pytest.approx(optimum, abs=1e-9)
         assert part.bound == pytest.approx(optimum, rel=1e-6)
-    pooled = pooled_bound(instance, exactly())
-    assert pooled.schedule is None
-    assert pooled.bound is not None
-    assert pooled.bound >= optimum - 1e-12 * optimum
 
 
 @given(instances(min_jobs=3, max_jobs=5, max_machines=3))
 @hypothesis_settings(max_examples=20, deadline=None)
 def test_the_solvers_agree_where_enumeration_is_too_long(instance: AdmissionInstance) -> None:
     first, *others = (value_of(instance, solver(instance, exactly())) for solver in SOLVERS)
-    assert others == pytest.approx([first, first], rel=1e-9, abs=1e-9)
+    assert others == pytest.approx([first] * 3, rel=1e-9, abs=1e-9)
 
 
-@given(TINY, st.sampled_from([(0.9, None), (0.0, 0.0), (1e6, None)]), st.sampled_from(METHODS))
+@given(TINY, st.sampled_from([(0.9, None), (0.0, 0.0), (1e6, None)]), st.sampled_from(SOLVERS))
 @hypothesis_settings(max_examples=40, deadline=None)
 def test_a_bound_is_never_below_the_optimum(
     instance: AdmissionInstance, stop: tuple[float, float | None], method: Solver
@@ -173,8 +177,7 @@ def test_a_bound_is_never_below_the_optimum(
     assert part.bound is not None
     optimum = enumerated(instance)
     assert part.bound >= optimum - 1e-12 * optimum
-    if part.schedule is not None:
-        assert value_of(instance, part) <= optimum + 1e-12 * optimum
+    assert value_of(instance, part) <= optimum + 1e-12 * optimum
 
 
 @given(instances(max_jobs=3), st.randoms(use_true_random=False))
@@ -242,7 +245,7 @@ def test_decimals_are_exact() -> None:
         {"jobs": [job(epochs=9), job(worker_bandwidth=2), job(worker_demand=[4])]},
     ],
 )
-@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("method", SOLVERS)
 def test_where_nothing_can_finish_the_optimum_is_0(changes: dict[str, Any], method: Solver) -> None:
     part = method(cluster(**({"jobs": [job()]} | changes)), exactly())
     assert part.bound == 0.0
@@ -312,24 +315,25 @@ def test_cp_sat_that_is_stopped_leaves_an_honest_bound(monkeypatch: pytest.Monke
 class Looks(Budget):
     """Time that is up after three looks at it."""
 
-    looks = 0
+    looks: ClassVar[int] = 0
 
     @property
     def over(self) -> bool:
-        self.looks += 1
-        return self.looks > 3
+        Looks.looks += 1
+        return Looks.looks > 3
 
 
-@pytest.mark.parametrize("method", [by_highs, pooled_bound])
-def test_highs_ends_when_the_time_is_up_and_leaves_an_honest_bound(method: Solver) -> None:
-    budget = Looks(0.0, None)
-    part = method(LARGER, budget)
-    assert 3 < budget.looks < 20
+@pytest.mark.parametrize("method", [by_highs, without_tables])
+def test_highs_ends_when_the_time_is_up_and_leaves_an_honest_bound(
+    method: Solver, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Looks, "looks", 0)
+    part = method(LARGER, Looks(0.0, None))
+    assert 3 < Looks.looks < 20
     assert not part.method.endswith("too large for the time")
     assert part.bound is not None
     assert part.bound > 249.96  # ten of its jobs alone earn 249.9618, proved in half a minute
-    if part.schedule is not None:
-        value_of(LARGER, part)
+    value_of(LARGER, part)
 
 
 def test_cp_sat_is_told_the_time_limit(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -358,15 +362,13 @@ def best_alone(instance: AdmissionInstance) -> list[float]:
     return [j.utility(math.ceil(j.work / n) - 1) for j, n in zip(instance.jobs, most, strict=True)]
 
 
-@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("method", SOLVERS)
 def test_progress_is_reported_and_what_it_raises_comes_through(method: Solver) -> None:
     told: list[tuple[float, dict[str, float]]] = []
     medium = generate("default", 2, jobs=5)
     method(medium, exactly(0.5), lambda done, _, **found: told.append((done, found)))
     assert told
     assert all(0.0 <= done <= 1.0 and found["bound"] > 0.0 for done, found in told)
-    if method is pooled_bound:  # what it finds is no schedule
-        assert not any("value" in found for _, found in told)
 
     def interrupt(_: float, text: str, **_found: float) -> None:
         raise KeyboardInterrupt(text)
@@ -387,15 +389,21 @@ def test_two_runs_are_equal(solver: Solver) -> None:
 
 def test_an_infeasible_answer_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
     answer = {("y", 0, 1, 0): 2, ("z", 0, 0, 0): 2}  # two workers on the machine that holds one
-    monkeypatch.setattr(admission_exact, "_highs", lambda *_: (answer, 100.0))
+    monkeypatch.setattr(admission_exact, "_highs", lambda *_: answer)
     with pytest.raises(OracleError, match="worker capacity"):
         by_highs(cluster([job()]), exactly())
 
 
-def test_a_bound_below_the_value_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(("affordable", "says"), [(True, "0.0"), (False, "1.0")])
+def test_a_bound_below_the_value_is_an_error(
+    monkeypatch: pytest.MonkeyPatch, affordable: bool, says: str
+) -> None:
     answer = {("y", 0, 0, 0): 2, ("z", 0, 0, 0): 2}
-    monkeypatch.setattr(admission_exact, "_highs", lambda *_: (answer, 1.0))
-    with pytest.raises(OracleError, match=r"the bound 1\.0 is below the value 7\.31"):
+    monkeypatch.setattr(admission_exact, "_highs", lambda *_: answer)
+    monkeypatch.setattr(admission_exact, "affordable", lambda _: affordable)
+    monkeypatch.setattr(admission_exact, "bound_of", lambda *_: 1.0)
+    monkeypatch.setattr(admission_exact, "leaves", lambda _: [])
+    with pytest.raises(OracleError, match=rf"the bound {says}\d* is below the value 7\.31"):
         by_highs(cluster([job()]), exactly())
 
 

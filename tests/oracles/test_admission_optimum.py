@@ -276,7 +276,7 @@ def test_the_entry_says_what_the_bound_rests_on() -> None:
     assert entry.function is offline
     assert entry.problem == "admission"
     assert entry.methods == METHODS
-    assert "HiGHS" in entry.guarantee
+    assert "CP-SAT" in entry.guarantee
 
 
 @pytest.mark.parametrize("method", METHODS)

@@ -3,6 +3,7 @@
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from fractions import Fraction
+from functools import partial
 from itertools import product
 from typing import Any, ClassVar
 
@@ -18,9 +19,10 @@ from clairvoyant.models.admission.schedule import Schedule
 from clairvoyant.models.allocation.instance import AllocationInstance
 from clairvoyant.models.allocation.program import stationary_program
 from clairvoyant.models.base import DecisionError, InputError, Instance, Origin, Outcome, Violation
+from clairvoyant.models.duality import Linear, proven
 from clairvoyant.models.placement.instance import PlacementInstance
 from clairvoyant.models.placement.program import placement_program
-from clairvoyant.models.program import CvxpyProgram, Program, PyomoProgram, Solved, supported
+from clairvoyant.models.program import CvxpyProgram, Program, PyomoProgram, Solved
 from clairvoyant.models.selection.instance import SelectionInstance
 from clairvoyant.models.selection.program import slot_program
 from clairvoyant.online.play import Replay, play
@@ -420,18 +422,20 @@ def test_a_bound_of_clarabel_is_widened_by_what_its_multipliers_leave() -> None:
     assert bound >= 0.2
 
 
-def test_weak_duality_bears_a_bound_or_takes_its_place() -> None:
-    def bears(bound: float, dual: float, top: float) -> float | None:
-        matrix = csc_array(np.array([[1.0]]))
-        limits = (np.array([-math.inf]), np.array([3.0])), (np.array([0.0]), np.array([top]))
-        return supported(bound, (np.array([-2.0]), matrix, *limits), np.array([dual]))
+def test_weak_duality_proves_what_multipliers_bear_whatever_the_range() -> None:
+    def bears(dual: float, top: float, cost: float = -2.0) -> float:
+        columns = np.array([0.0]), np.array([top])
+        rows, matrix = (np.array([-math.inf]), np.array([3.0])), csc_array(np.array([[1.0]]))
+        linear = Linear(np.array([cost]), matrix, rows, columns, np.zeros(1, dtype=bool), 0.0)
+        return proven(linear, columns, np.array([dual]))
 
-    assert bears(-6.0, -2.0, math.inf) == -6.0
-    assert bears(-6.0, 0.0, 3.0) == -6.0
-    assert bears(-5.0, 0.0, 4.0) == -8.0
-    assert bears(-5.0, -2.0, math.inf) == -6.0
-    assert bears(-5.0, 1.0, 4.0) == -8.0  # a multiplier for a limit that is not there
-    assert bears(-6.0, -1.0, math.inf) is None
+    near = partial(pytest.approx, rel=1e-12)
+    assert bears(-2.0, math.inf) == near(-6.0)
+    assert bears(0.0, 4.0) == near(-8.0)
+    assert bears(1.0, 4.0) == near(-8.0)  # a multiplier for a limit that is not there
+    assert bears(-1.0, math.inf) == -math.inf
+    # a reduced cost that is nearly 0 counts, however wide the range is
+    assert bears(-2.0 + 2.0**-50, 2.0**60) <= -6.0 - 2.0**10
 
 
 def test_what_is_no_program_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -499,7 +503,17 @@ def test_every_status_without_an_optimum_is_explained(
 ) -> None:
     monkeypatch.setattr(PyomoProgram, "solve", lambda *_, **__: Solved(status, None, {}))
     with pytest.raises(OracleError, match=f"'shop' .*status '{status}': {says}"):
+        declared(Cover(WORTH, WEIGHT, 99.0))
+
+
+def test_that_a_program_in_whole_variables_is_infeasible_is_no_matter_of_a_word(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(PyomoProgram, "solve", lambda *_, **__: Solved("provenInfeasible", None, {}))
+    with pytest.raises(OracleError, match="provenInfeasible, which our own search does not confirm"):
         declared(Shop(WORTH, WEIGHT, 15.0))
+    with pytest.raises(OracleError, match="'provenInfeasible': it is infeasible"):
+        declared(Cover(WORTH, WEIGHT, 99.0))
 
 
 def test_without_time_nothing_is_done_and_nothing_is_claimed() -> None:
@@ -545,4 +559,4 @@ def test_a_larger_shop_is_stopped_at_a_gap() -> None:
 def test_the_entry_says_what_its_bound_rests_on() -> None:
     (entry,) = oracles("shop").values()
     assert (entry.problem, entry.methods) == ("shop", METHODS)
-    assert "dual bound of the solver" in entry.guarantee
+    assert "multipliers of the solver" in entry.guarantee

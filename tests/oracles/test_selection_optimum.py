@@ -436,14 +436,23 @@ def test_a_status_that_is_not_known_is_an_error(monkeypatch: pytest.MonkeyPatch)
         clairvoyant(made(), method="cp-sat")
 
 
-def test_what_a_solver_takes_too_much_is_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("value", [1e-3, 1.0, 24.0])
+def test_what_a_solver_takes_too_much_is_left_out_and_its_word_proves_nothing(
+    value: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
     instance = made(slots=1, chance=1.0)
-    everything = Solved("convergenceCriteriaSatisfied", 1.0, {"x": np.ones(24)}, bound=24.0)
-    monkeypatch.setattr(PyomoProgram, "solve", lambda *_, **__: everything)
-    optimum = clairvoyant(instance, method="highs")
-    assert not instance.violations(optimum.decision)
-    assert optimum.why_stopped is WhyStopped.STALLED
-    assert optimum.value > 0.0
+    best, index = clairvoyant(instance), index_optimum(instance.setting, instance.mean, np.ones(24))
+    said = Solved("convergenceCriteriaSatisfied", value, {"x": np.ones(24)}, bound=value)
+    monkeypatch.setattr(PyomoProgram, "solve", lambda *_, **__: said)
+    found = clairvoyant(instance, method="highs")
+    assert not instance.violations(found.decision)
+    assert found.bound is not None
+    assert 0.0 < found.value <= best.value <= found.bound
+    if value < 24.0:  # no solution that is said to be better ends the search early
+        assert found.bound == pytest.approx(best.bound, rel=1e-8)
+    other = index_optimum(instance.setting, instance.mean, np.ones(24), method="highs")
+    assert other.bound is not None
+    assert 0.0 < other.value <= index.value + 1e-12 <= other.bound + 1e-9
 
 
 def test_the_record_knows_the_oracles() -> None:

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
 from ....models.base import Origin
-from ....models.program import SolverError
+from ....models.mixed import bound_of
+from ....models.program import SOLVER_TOLERANCE, SolverError
 from ....models.selection.gang import SelectionGangInstance, SelectionGangSetting
 from ....models.selection.gang_generate import generate
 from ....models.selection.gang_program import literal_program
@@ -20,10 +23,11 @@ claim = Register("selection")
 
 
 def printed_is_empty(setting: SelectionGangSetting, arrivals: np.ndarray) -> bool:
-    """Return whether no decision meets the constraints as printed in a slot, by solving for one."""
-    solved = literal_program(setting, np.zeros(setting.channels), arrivals).solve()
-    if solved.status in ("provenInfeasible", "infeasibleOrUnbounded"):  # 0/1 programs are bounded
+    """Return whether no decision meets the constraints as printed in a slot, proved by multipliers."""
+    program = literal_program(setting, np.zeros(setting.channels), arrivals)
+    if bound_of(program, None, 0.0, lambda: False, SOLVER_TOLERANCE) == -math.inf:
         return True
+    solved = program.solve()
     if solved.value is None:
         raise SolverError(f"HiGHS ended with {solved.status} on the printed program")
     x = np.round(solved.variables["x"])

@@ -9,16 +9,17 @@ from __future__ import annotations
 
 import heapq
 import math
+from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
 
-from ..models.program import Linear, Program, in_highs
-from ..models.stopwatch import library
-from .base import Budget
+from .duality import Linear, is_empty, proven
+from .program import Program, in_highs, power_of_two
+from .stopwatch import library
 
 MOST_NODES = 20_000
-"""The most linear programs; what is open after them limits the bound."""
+"""The most linear programs by default."""
 
 WHOLE = 1e-6
 """A whole variable this near to a whole number is not branched on."""
@@ -42,8 +43,9 @@ class _Tree:
         options = {"presolve": "off", "small_matrix_value": 1e-12} | dict.fromkeys(kinds, tolerance)
         self.linear, self.columns = linear, np.flatnonzero(linear.whole)
         matrix = linear.matrix
+        self.unit = power_of_two(float(np.abs(linear.cost).max(initial=0.0))) or 1.0
         self.highs = in_highs(
-            linear.cost,
+            linear.cost / self.unit,
             (matrix.indptr, matrix.indices, matrix.data),
             linear.rows,
             linear.columns,
@@ -68,7 +70,7 @@ class _Tree:
         if status != known.kOptimal:
             return Node(above, self.count, -1, 0.0, limits)
         solution = self.highs.getSolution()
-        bound = max(above, proven(self.linear, (lower, upper), np.array(solution.row_dual)))
+        bound = max(above, proven(self.linear, (lower, upper), self.unit * np.array(solution.row_dual)))
         x = np.array(solution.col_value)[self.columns]
         off = np.abs(x - np.rint(x))
         column = int(off.argmax()) if off.max(initial=0.0) > WHOLE else -1
@@ -82,45 +84,13 @@ class _Tree:
         return self.node((node.limits[0], upper), node.bound), self.node((lower, node.limits[1]), node.bound)
 
 
-def proven(linear: Linear, columns: tuple[np.ndarray, np.ndarray], duals: np.ndarray) -> float:
-    """Return the bound that multipliers of the rows prove by weak duality, -inf if none.
-
-    Nothing that is added up is taken for more than it is after its rounding. A reduced cost that is 0 but for
-    that counts as 0 where its variable has no limit.
-    """
-    return _dual(linear.cost, linear, columns, duals)[0]
-
-
-def is_empty(linear: Linear, columns: tuple[np.ndarray, np.ndarray], ray: np.ndarray) -> bool:
-    """Return whether multipliers of the rows prove that no solution keeps all limits (Farkas)."""
-    bound, gross = _dual(np.zeros(len(linear.cost)), linear, columns, ray)
-    return bound > 1e-9 * gross > 0.0
-
-
-def _dual(
-    cost: np.ndarray, linear: Linear, columns: tuple[np.ndarray, np.ndarray], duals: np.ndarray
-) -> tuple[float, float]:
-    """Return the bound that multipliers prove, and the sum of what is added up in it."""
-    if len(duals) != len(linear.rows[0]) or not np.isfinite(duals).all():
-        return -math.inf, math.inf
-    y = np.where(np.isfinite(np.where(duals > 0.0, *linear.rows)), duals, 0.0)
-    reduced = cost - linear.matrix.T @ y
-    error = max(128, len(y) + 4) * 2.0**-52 * (np.abs(cost) + abs(linear.matrix).T @ np.abs(y))
-    infinite = ~np.isfinite(np.where(reduced > 0.0, *columns))
-    reduced[infinite & (np.abs(reduced) <= error)] = 0.0
-    parts = []
-    for factor, limits in ((y, linear.rows), (reduced, columns)):
-        used = factor != 0.0
-        parts.append(factor[used] * np.where(factor > 0.0, *limits)[used])
-    widest = np.maximum(*(np.where(np.isfinite(side), np.abs(side), 0.0) for side in columns))
-    total, gross = math.fsum(np.concatenate(parts)), math.fsum(np.abs(np.concatenate(parts)))
-    if not math.isfinite(gross):
-        return -math.inf, math.inf
-    return total - math.fsum(error * widest) - 2.0**-52 * gross, gross
-
-
 def bound_of(
-    program: Program, value: float | None, allowed: float, budget: Budget, tolerance: float
+    program: Program,
+    value: float | None,
+    allowed: float,
+    over: Callable[[], bool],
+    tolerance: float,
+    nodes: int = MOST_NODES,
 ) -> float | None:
     """Return a bound on the objective of a linear program with whole variables, in its own sense.
 
@@ -128,12 +98,17 @@ def bound_of(
     """
     linear, sign = program.linear_form(), -1.0 if program.maximised else 1.0
     known = math.inf if value is None else sign * value - linear.offset
-    found = lower_bound(linear, known, allowed, budget, tolerance)
+    found = lower_bound(linear, known, allowed, over, tolerance, nodes)
     return None if found is None else sign * (found + linear.offset)
 
 
 def lower_bound(
-    linear: Linear, value: float, allowed: float, budget: Budget, tolerance: float
+    linear: Linear,
+    value: float,
+    allowed: float,
+    over: Callable[[], bool],
+    tolerance: float,
+    nodes: int = MOST_NODES,
 ) -> float | None:
     """Return a number that no solution of a program, which is minimised, is below.
 
@@ -145,22 +120,24 @@ def lower_bound(
         The objective of a known solution; infinite if there is none.
     allowed
         The search may end this far below it.
-    budget
-        It ends when time is up, too; the relaxation is solved in any case.
+    over
+        Says whether time is up, which ends it, too; the relaxation is solved in any case.
     tolerance
         Of HiGHS on rows and reduced costs.
+    nodes
+        The most linear programs; what is open after them limits the bound.
 
     Returns
     -------
     float or None
-        ``None`` if nothing is proved.
+        Infinity if it is proved that there is no solution, ``None`` if nothing is proved.
     """
     tree = _Tree(linear, tolerance)
     lower, upper = linear.columns
     open_nodes = [tree.node((lower[tree.columns], upper[tree.columns]), -math.inf)]
     closed, enough = math.inf, value - allowed
     while open_nodes and open_nodes[0].bound < min(enough, closed):
-        if tree.count >= MOST_NODES or budget.over:
+        if tree.count >= nodes or over():
             break
         node = heapq.heappop(open_nodes)
         if node.column < 0:
@@ -169,4 +146,4 @@ def lower_bound(
         for half in tree.halves(node):
             heapq.heappush(open_nodes, half)
     bound = min([closed, *(node.bound for node in open_nodes[:1])])
-    return bound if math.isfinite(bound) else None
+    return bound if bound > -math.inf else None

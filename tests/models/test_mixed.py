@@ -4,16 +4,18 @@ import importlib
 import math
 from fractions import Fraction
 from itertools import product
+from operator import mul
 from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy.sparse import csc_array
 
-from clairvoyant.models.program import CvxpyProgram, Linear, Program, PyomoProgram
-from clairvoyant.oracles import mixed
-from clairvoyant.oracles.base import Budget
+from clairvoyant.models import mixed
+from clairvoyant.models.duality import Linear, is_empty, proven
+from clairvoyant.models.program import CvxpyProgram, Program, PyomoProgram
 
 
 class Sites(NamedTuple):
@@ -83,10 +85,10 @@ MISSED = Sites([9, 3, 6], [8, 7, 9], [7, 7, 5], [9, 5, 7], 14, 1)
 """HiGHS 1.14 calls 7.8 optimal: the path to 10 is cut off."""
 
 
-def bound(linear: Linear, value: float = math.inf) -> float:
+def bound(linear: Linear, value: float = math.inf, nodes: int = 1000) -> float:
     """The bound on what is maximised."""
     allowed = 1e-9 * abs(value) if math.isfinite(value) else 0.0
-    found = mixed.lower_bound(linear, value, allowed, Budget(0.0, None), 1e-9)
+    found = mixed.lower_bound(linear, value, allowed, lambda: False, 1e-9, nodes)
     assert found is not None
     return -(found + linear.offset)
 
@@ -114,18 +116,13 @@ def test_no_multipliers_prove_what_is_not_so(case: Sites, data: st.DataObject) -
     duals = np.array(data.draw(st.lists(numbers, min_size=len(linear.rows[0]), max_size=len(linear.rows[0]))))
     capped = linear.columns[0], np.where(np.isfinite(linear.columns[1]), linear.columns[1], 1e3)
     for columns in (linear.columns, capped):
-        proven = mixed.proven(linear, columns, duals)
-        assert proven <= -case.optimum() - 3.0 - linear.offset + 1e-12
-        assert not mixed.is_empty(linear, columns, duals)  # nothing made, nothing sold: there is a solution
+        found = proven(linear, columns, duals)
+        assert found <= -case.optimum() - 3.0 - linear.offset + 1e-12
+        assert not is_empty(linear, columns, duals)  # nothing made, nothing sold: there is a solution
 
 
-def cut_off(monkeypatch: pytest.MonkeyPatch, nodes: int) -> float:
-    monkeypatch.setattr(mixed, "MOST_NODES", nodes)
-    return bound(MISSED.declared("pyomo"))
-
-
-def test_what_is_open_at_the_end_limits_the_bound(monkeypatch: pytest.MonkeyPatch) -> None:
-    found = [cut_off(monkeypatch, nodes) for nodes in (1, 3, 5, 100)]
+def test_what_is_open_at_the_end_limits_the_bound() -> None:
+    found = [bound(MISSED.declared("pyomo"), nodes=nodes) for nodes in (1, 3, 5, 100)]
     assert found == sorted(found, reverse=True)
     assert found[0] > 13.1
     assert found[-1] == pytest.approx(13.0)
@@ -133,8 +130,6 @@ def test_what_is_open_at_the_end_limits_the_bound(monkeypatch: pytest.MonkeyPatc
 
 def impossible(limit: float, low: float) -> Linear:
     """x + y = limit, in two whole numbers from ``low`` to 1."""
-    from scipy.sparse import csc_array
-
     sides = (np.array([limit]), np.array([limit]))
     columns = (np.full(2, low), np.ones(2))
     whole = np.ones(2, dtype=bool)
@@ -142,8 +137,8 @@ def impossible(limit: float, low: float) -> Linear:
 
 
 @pytest.mark.parametrize(("limit", "low"), [(3.0, 0.0), (0.5, 0.0), (1.5, 0.0)])
-def test_without_a_solution_nothing_is_claimed(limit: float, low: float) -> None:
-    assert mixed.lower_bound(impossible(limit, low), math.inf, 0.0, Budget(0.0, None), 1e-9) is None
+def test_that_there_is_no_solution_is_proved(limit: float, low: float) -> None:
+    assert mixed.lower_bound(impossible(limit, low), math.inf, 0.0, lambda: False, 1e-9) == math.inf
 
 
 def test_an_infeasible_node_without_a_proof_keeps_the_bound_of_its_parent(
@@ -151,10 +146,45 @@ def test_an_infeasible_node_without_a_proof_keeps_the_bound_of_its_parent(
 ) -> None:
     linear = impossible(0.5, 0.0)
     monkeypatch.setattr(mixed, "is_empty", lambda *_: False)
-    assert mixed.lower_bound(linear, math.inf, 0.0, Budget(0.0, None), 1e-9) == pytest.approx(0.5)
+    assert mixed.lower_bound(linear, math.inf, 0.0, lambda: False, 1e-9) == pytest.approx(0.5)
+
+
+@given(st.data())
+def test_what_is_proved_is_no_more_than_the_same_sum_without_rounding(data: st.DataObject) -> None:
+    some = st.floats(-1e6, 1e6, allow_subnormal=False) | st.sampled_from([0.1, -0.1, 1.0 / 3.0, 1e-9])
+    cost, low, wide = (np.array(data.draw(st.lists(some, min_size=3, max_size=3))) for _ in range(3))
+    matrix = np.array(data.draw(st.lists(some, min_size=6, max_size=6))).reshape(2, 3)
+    limit, y = (np.array(data.draw(st.lists(some, min_size=2, max_size=2))) for _ in range(2))
+    columns = low, low + np.abs(wide)
+    rows, whole = (limit, limit), np.zeros(3, dtype=bool)
+    found = proven(Linear(cost, csc_array(matrix), rows, columns, whole, 0.0), columns, y)
+    exact = sum(map(mul, map(Fraction, y), map(Fraction, limit)), Fraction())
+    for j in range(3):
+        left = Fraction(cost[j]) - sum(Fraction(y[i]) * Fraction(matrix[i, j]) for i in range(2))
+        exact += min(left * Fraction(side[j]) for side in columns)
+    assert Fraction(found) <= exact
+
+
+def test_what_a_solver_leaves_out_counts_in_the_proof() -> None:
+    """HiGHS drops coefficients up to 1e-12, so that its optimum is 1 and not 0."""
+    import pyomo.environ as pyo
+
+    m = pyo.ConcreteModel()
+    m.x, m.y = pyo.Var(bounds=(0.0, 1e13)), pyo.Var(bounds=(0.0, 9.0))
+    m.enough = pyo.Constraint(expr=m.y + 1e-13 * m.x >= 1.0)
+    m.also = pyo.Constraint(expr=(-5.0, m.y, 7.0))
+    m.cost = pyo.Objective(expr=m.y + 3.0)
+    program = PyomoProgram(m, {"x": (), "y": ()}, title="Dropped", equations=())
+    solved = program.solve()
+    assert solved.value == pytest.approx(4.0)
+    assert solved.bound == pytest.approx(3.0)
+    m.x.setub(0.0)
+    assert program.solve().bound == pytest.approx(4.0)
+    m.cost.sense = pyo.maximize
+    assert program.solve().bound == pytest.approx(10.0)
 
 
 @pytest.mark.parametrize("duals", [[], [math.nan], [math.inf]])
 def test_multipliers_that_are_none_prove_nothing(duals: list[Any]) -> None:
     linear = impossible(1.0, 0.0)
-    assert mixed.proven(linear, linear.columns, np.array(duals)) == -math.inf
+    assert proven(linear, linear.columns, np.array(duals)) == -math.inf
