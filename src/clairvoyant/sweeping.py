@@ -437,7 +437,7 @@ def sweep(
         If cells cannot be run at all.
     """
     chosen = Plan.read(plan)
-    again = {State(one) for one in choose_some("retry", [*retry], [state.value for state in State])}
+    again = _again(retry)
     with open_store(path_of("store", store or default_store())) as kept:
         if executor is not None:
             rows = _run(chosen, kept, executor, again, progress)
@@ -447,6 +447,12 @@ def sweep(
         if store_size is not None:
             kept.shrink(store_size)
     return frame_of(rows)
+
+
+def _again(retry: Collection[str]) -> set[State]:
+    """Return the states that are to be computed anew."""
+    names = retry if isinstance(retry, str) else [*retry]
+    return {State(one) for one in choose_some("retry", names, [state.value for state in State])}
 
 
 def _run(
@@ -515,7 +521,7 @@ def forecast(
     """Say what a sweep would do, without doing anything."""
     path = path_of("store", store or default_store())
     rows = {row["key"]: row for row in read_rows(path)} if place_of(path) is not None else {}
-    chosen, again = Plan.read(plan), [State(one) for one in retry]
+    chosen, again = Plan.read(plan), _again(retry)
     known = _answers(rows.values())
     answers = {key: answer for key, answer in known.items() if stands(answer, again, chosen.limits)}
     made = chosen.made()

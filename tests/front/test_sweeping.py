@@ -654,6 +654,28 @@ def test_a_summary_takes_means_over_instances(frame: pd.DataFrame) -> None:
     assert (alone["measure"], alone["instances"]) == (None, 0)
 
 
+def test_what_has_failed_is_counted_and_leaves_no_point(frame: pd.DataFrame) -> None:
+    """A mean over the others would flatter who fails where it is hard."""
+    place = frame.index[(frame["policy"] == "ogasched") & (frame["option.contention"] == 2.0)][0]
+    for change in ({"state": "failed"}, {"state": "timed out"}, {"infeasible": 3}):
+        broken = frame.copy()
+        broken.loc[place, [*change, "regret_low", "regret_high"]] = [*change.values(), math.nan, math.nan]
+        (first, *others) = summary(broken)["policies"]
+        assert (first["cells"], first["failed"]) == ((5, 1) if "state" in change else (6, 0))
+        assert [row["failed"] for row in [*others, *summary(broken)["oracles"]]] == [0, 0]
+        lines = {line.get_label(): line for line in plot_results(broken, "option.contention").get_lines()}
+        assert np.isnan(np.asarray(lines["ogasched"].get_ydata())).tolist() == [False, True]
+        assert np.isfinite(np.asarray(lines["fairness"].get_ydata())).all()
+
+
+def test_a_text_is_not_several_names(frame: pd.DataFrame, store: Path) -> None:
+    for call in (cv.sweep, sweeping.forecast):
+        with pytest.raises(InputError, match="retry: 'failed' is not a list of names"):
+            call({"sweep": [SMALL]}, store=store, retry="failed")  # type: ignore[operator]
+    with pytest.raises(InputError, match="policies: 'ogasched' is not a list of names"):
+        plot_results(frame, "option.contention", policies="ogasched")
+
+
 def test_a_play_is_compared_with_the_best_proven_optimum() -> None:
     recipe = {"problem": "placement", "options": {}}
     made = {"recipe": recipe, "instance": "x", "digest": "0", "version": "new"}
