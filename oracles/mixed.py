@@ -129,7 +129,14 @@ def bound_of(
     linear, sign = program.linear_form(), -1.0 if program.maximised else 1.0
     known = math.inf if value is None else sign * value - linear.offset
     found = lower_bound(linear, known, allowed, budget, tolerance)
-    return None if found is None else sign * (found + linear.offset)
+    return None if found is None or math.isinf(found) else sign * (found + linear.offset)
+
+
+def without_solution(program: Program, budget: Budget, tolerance: float) -> bool:
+    """Return whether multipliers prove in time that nothing keeps all limits of a linear program."""
+    linear = program.linear_form()
+    linear = linear._replace(cost=np.zeros_like(linear.cost))
+    return lower_bound(linear, math.inf, 0.0, budget, tolerance) == math.inf
 
 
 def lower_bound(
@@ -153,7 +160,7 @@ def lower_bound(
     Returns
     -------
     float or None
-        ``None`` if nothing is proved.
+        ``None`` if nothing is proved; infinite if it is that there is no solution.
     """
     tree = _Tree(linear, tolerance)
     lower, upper = linear.columns
@@ -169,4 +176,4 @@ def lower_bound(
         for half in tree.halves(node):
             heapq.heappush(open_nodes, half)
     bound = min([closed, *(node.bound for node in open_nodes[:1])])
-    return bound if math.isfinite(bound) else None
+    return bound if bound > -math.inf else None

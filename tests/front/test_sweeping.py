@@ -671,7 +671,7 @@ def test_what_has_failed_is_counted_and_leaves_no_point(frame: pd.DataFrame) -> 
 def test_a_text_is_not_several_names(frame: pd.DataFrame, store: Path) -> None:
     for call in (cv.sweep, sweeping.forecast):
         with pytest.raises(InputError, match="retry: 'failed' is not a list of names"):
-            call({"sweep": [SMALL]}, store=store, retry="failed")  # type: ignore[operator]
+            call({"sweep": [SMALL]}, store=store, retry="failed")
     with pytest.raises(InputError, match="policies: 'ogasched' is not a list of names"):
         plot_results(frame, "option.contention", policies="ogasched")
 

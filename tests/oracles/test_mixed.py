@@ -142,8 +142,8 @@ def impossible(limit: float, low: float) -> Linear:
 
 
 @pytest.mark.parametrize(("limit", "low"), [(3.0, 0.0), (0.5, 0.0), (1.5, 0.0)])
-def test_without_a_solution_nothing_is_claimed(limit: float, low: float) -> None:
-    assert mixed.lower_bound(impossible(limit, low), math.inf, 0.0, Budget(0.0, None), 1e-9) is None
+def test_that_there_is_no_solution_is_proved(limit: float, low: float) -> None:
+    assert mixed.lower_bound(impossible(limit, low), math.inf, 0.0, Budget(0.0, None), 1e-9) == math.inf
 
 
 def test_an_infeasible_node_without_a_proof_keeps_the_bound_of_its_parent(
