@@ -81,6 +81,7 @@ class Recipe:
         recipe = {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}
         key = key_of(problem=self.problem, options=self.options, contents=contents, source=source)
         told = {"recipe": recipe, "instance": self.name, "version": source[:8], "key": key}
+        told["contents"] = contents
         return Cell(key, self.name, f"{SWEPT}describe", told)
 
 
@@ -111,8 +112,11 @@ def _instance(arguments: Mapping[str, Any]) -> Instance:
 
 
 def describe(arguments: Mapping[str, Any], _report: Callable[[float], None]) -> dict[str, Any]:
-    """Make an instance; return its digest and its facts, signed."""
-    instance = Recipe(**arguments["recipe"]).make()
+    """Make an instance; return its digest and its facts, signed. It is refused if its files have changed."""
+    recipe = Recipe(**arguments["recipe"])
+    instance = recipe.make()
+    if _contents(recipe.file, recipe.trace) != arguments["contents"]:  # the key is of what was there before
+        raise InputError(f"{recipe.file or recipe.trace}: it has changed meanwhile; give the command again")
     return signed(arguments["key"], {"digest": instance.digest(), "facts": instance.facts()})
 
 

@@ -340,6 +340,26 @@ def test_an_instance_that_is_made_otherwise_now_takes_the_place_of_the_old(
     assert len(cv.results(store, versions="all")) == 3
 
 
+def test_a_file_that_changes_before_it_is_read_leaves_nothing_wrong(store: Path, tmp_path: Path) -> None:
+    """Its instance had been kept under the key of what the file held before."""
+    file = tmp_path / "x.json"
+    ours, theirs = (cv.generate("allocation", size="tiny", seed=seed) for seed in (0, 1))
+    plan = {"sweep": [{"problem": "allocation", "policies": ["fairness"], "files": [str(file)]}]}
+
+    class Late(Inline):
+        def run(self, cells: Any) -> Any:
+            theirs.save(file)
+            return super().run(cells)
+
+    ours.save(file)
+    failed = cv.sweep(plan, store=store, executor=Late())
+    assert "has changed meanwhile" in failed["error"][0]
+    assert cv.sweep(plan, store=store, executor=Inline())["digest"].tolist() == [theirs.digest()]
+    ours.save(file)
+    again = cv.sweep(plan, store=store, executor=Inline(), retry=["failed"])
+    assert (again["digest"].tolist(), again["state"].tolist()) == ([ours.digest()], ["done"])
+
+
 def test_files_and_traces_are_known_by_what_they_hold(store: Path, tmp_path: Path) -> None:
     one, other = tmp_path / "one.json", tmp_path / "other.json.gz"
     cv.generate("allocation", size="tiny").save(one)
