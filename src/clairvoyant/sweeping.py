@@ -418,7 +418,8 @@ def sweep(
     workers
         Processes; by default one per core.
     executor
-        What computes, in the place of processes: a :class:`clairvoyant.analysis.engine.cluster.Cluster`.
+        What computes, in the place of processes: a :class:`clairvoyant.analysis.engine.cluster.Cluster`, with
+        its own limits in the place of those of the plan.
     retry
         "failed", "timed out": what ended so is computed anew.
     store_size
@@ -440,8 +441,9 @@ def sweep(
     EngineError
         If cells cannot be run at all.
     """
-    chosen = Plan.read(plan)
-    again = _again(retry)
+    chosen, again = Plan.read(plan), _again(retry)
+    if store_size is not None:
+        whole("store_size", store_size, 0)
     with open_store(path_of("store", store or default_store())) as kept:
         if executor is not None:
             rows = _run(chosen, kept, executor, again, progress)

@@ -688,6 +688,13 @@ def test_what_has_failed_is_counted_and_leaves_no_point(frame: pd.DataFrame) -> 
         assert np.isfinite(np.asarray(lines["fairness"].get_ydata())).all()
 
 
+def test_a_size_that_is_none_is_refused_before_any_work(store: Path) -> None:
+    for size in (-1, "500M", 2.5):
+        with pytest.raises(InputError, match=f"store_size: {size!r} is not a whole number of at least 0"):
+            cv.sweep({"sweep": [SMALL]}, store=store, store_size=size)  # type: ignore[arg-type]
+    assert not store.exists()
+
+
 def test_a_text_is_not_several_names(frame: pd.DataFrame, store: Path) -> None:
     for call in (cv.sweep, sweeping.forecast):
         with pytest.raises(InputError, match="retry: 'failed' is not a list of names"):
