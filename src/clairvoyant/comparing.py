@@ -222,9 +222,7 @@ def compare(
 
     stage = _instances(instances)
     problem = find(next(iter(stage.values())).problem)
-    players = players_of(policies, problem.name)
-    if not players:
-        raise InputError("policies: there is none")
+    players = players_of(policies, problem.name, least=1)
     against = rival(problem.name) if optimum else None
     runs = range(whole("seed", seed, 0), seed + whole("seeds", seeds, 1))
     limits = {} if time_limit is None else {"time_limit": real("time_limit", time_limit, 0.0)}
@@ -338,7 +336,7 @@ def _instances(given: Any) -> dict[str, Instance]:
     return found
 
 
-def players_of(given: Any, problem: str) -> dict[str, tuple[str | None, Policy]]:
+def players_of(given: Any, problem: str, least: int = 0) -> dict[str, tuple[str | None, Policy]]:
     """Return policies by label, each with the name and settings that it was given by; None for an object."""
     if isinstance(given, str | Policy):
         given = [given]
@@ -355,4 +353,6 @@ def players_of(given: Any, problem: str) -> dict[str, tuple[str | None, Policy]]
         if name in found:
             raise InputError(f"policies: {name!r} is given twice")
         found[name] = one if isinstance(one, str) else None, player
+    if len(found) < least:
+        raise InputError("policies: there is none")
     return found
