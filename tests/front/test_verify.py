@@ -1214,7 +1214,7 @@ def test_no_number_is_beyond_the_limits_of_the_format(problem: str) -> None:
         if path.startswith("announced"):  # on which nothing depends but the digest
             continue
         most = limit.get("maximum", math.inf)
-        wrong = [-1, True, "1", 2 * most + 1 if most < 1e300 else math.inf]
+        wrong = [-1, True, "1", most + 1 if most < 2**52 else 2 * most + 1 if most < 1e300 else math.inf]
         wrong += [0] if limit.get("minimum", 0) > 0 or "exclusiveMinimum" in limit else []
         for value in wrong:
             other = put(data, path, value)
