@@ -17,6 +17,7 @@ from typing import Any
 
 from ..models.base import ClairvoyantError, InputError, make_folder, remove_parts, things
 from ..models.draw import choose as name_one_of
+from ..models.draw import whole
 from .claim import Claim, Context, Finding
 from .engine.cells import LAYERS, Answer, Cell, State, key_of, look_again, source_of, source_of_module
 from .engine.engine import Executor, Progress, run_cells
@@ -109,8 +110,8 @@ def run_audit(
     """
     chosen = choose(problems, claims, catalogue)
     name_one_of(mode, MODES, "mode")
-    if workers is not None and workers < 1:
-        raise InputError(f"workers: {workers} is not at least 1")
+    if workers is not None:
+        whole("workers", workers, 1)
     make_folder(out)
     context, tell = Context(mode, seed), progress or (lambda _fraction, _text: None)
     key, by_id = _key(context, catalogue), {claim.id: claim for claim in chosen}

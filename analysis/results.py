@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ..models.base import InputError
-from ..models.draw import choose
+from ..models.draw import choose, choose_some
 from .plots import name_axes, new_figure, plot_bands
 from .statistics import mean_band
 
@@ -30,7 +30,8 @@ def plot_results(
     A line lies in the middle of the mean lower and the mean upper end, which are one where optima are proven.
     The band reaches from the lower end of the confidence interval of the one to the upper end of that of the
     other; the samples are instances, over each of which policy seeds are averaged. Whatever else the table
-    varies is averaged over: filter it before.
+    varies is averaged over: filter it before. Where a run of a policy has failed, or was infeasible, it has
+    no point.
 
     Parameters
     ----------
@@ -65,17 +66,22 @@ def plot_results(
             f"{ends[1]}: {row.policy} on {row.instance}: {measure} has no upper end: no proven optimum"
         )
     known = list(dict.fromkeys(compared["policy"]))
-    chosen = known if policies is None else [choose(one, known, "policies") for one in policies]
+    chosen = known if policies is None else choose_some("policies", policies, known)
     try:
         places = np.sort(compared[x].unique().astype(float))
     except (TypeError, ValueError) as error:
         raise InputError(f"x: {x} does not hold numbers: {error}") from error
     ax = new_figure()[1] if ax is None else ax
     means = compared.groupby(["policy", x, "digest"])[ends].mean()
+    broken = frame[(frame["state"] != "done") | (frame["infeasible"] > 0)]
+    without = {*zip(broken["policy"], broken[x], strict=True)}
     curves = {}
     for policy in chosen:
         there = means.loc[policy]
-        samples = [there.loc[at].to_numpy() if at in there.index else None for at in places]
+        known = [at in there.index and (policy, at) not in without for at in places]
+        samples = [
+            there.loc[at].to_numpy() if is_known else None for at, is_known in zip(places, known, strict=True)
+        ]
         middle, low, high = zip(*map(_point, samples), strict=True)
         curves[policy] = (middle, low, high) if bands else (middle, [np.nan] * len(low), [np.nan] * len(high))
     plot_bands(ax, places, curves)

@@ -99,7 +99,14 @@ def bound_of(
     linear, sign = program.linear_form(), -1.0 if program.maximised else 1.0
     known = math.inf if value is None else sign * value - linear.offset
     found = lower_bound(linear, known, allowed, over, tolerance, nodes)
-    return None if found is None else sign * (found + linear.offset)
+    return None if found is None or math.isinf(found) else sign * (found + linear.offset)
+
+
+def without_solution(program: Program, over: Callable[[], bool], tolerance: float) -> bool:
+    """Return whether multipliers prove in time that nothing keeps all limits of a linear program."""
+    linear = program.linear_form()
+    linear = linear._replace(cost=np.zeros_like(linear.cost))
+    return lower_bound(linear, math.inf, 0.0, over, tolerance) == math.inf
 
 
 def lower_bound(

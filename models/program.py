@@ -152,7 +152,10 @@ class Program(ABC):
 
     @abstractmethod
     def zeros(self) -> dict[str, np.ndarray]:
-        """Return every variable of a solution by its name, all of them 0."""
+        """Return every variable of a solution by its name, all of them 0 or at their limit next to it.
+
+        An InputError names one between whose limits there is nothing.
+        """
 
     @abstractmethod
     def whole(self) -> frozenset[str]:
@@ -188,6 +191,16 @@ class Program(ABC):
             self._write(draft)
             data = draft.read_bytes()
         write_whole(target, data)
+
+
+def _next_to_0(name: str, low: Any, high: Any, whole: Any) -> np.ndarray:
+    """Return for each variable of a name 0, or its limit next to it; see :meth:`Program.zeros`."""
+    least, most = np.where(whole, np.ceil(low), low), np.where(whole, np.floor(high), high)
+    for index in np.argwhere(~(least <= most))[:1]:
+        at, place = tuple(index), [*map(int, index)] or ""
+        what = "whole number" if np.broadcast_to(whole, least.shape)[at] else "number"
+        raise InputError(f"variable {name}{place}: no {what} lies between {low[at]:g} and {high[at]:g}")
+    return np.clip(np.zeros(least.shape), least, most)
 
 
 class Declares(Protocol):
@@ -240,8 +253,9 @@ class CvxpyProgram(Program):
         return type(self.problem.objective).__name__ == "Maximize"
 
     def zeros(self) -> dict[str, np.ndarray]:
-        """Return every variable by its name, all of them 0."""
-        return {name: np.zeros(variable.shape) for name, variable in self.variables.items()}
+        """Return every variable by its name, all of them 0 or at their limit next to it."""
+        whole, limits = self.whole(), {name: one.get_bounds() for name, one in self.variables.items()}
+        return {name: _next_to_0(name, low, high, name in whole) for name, (low, high) in limits.items()}
 
     def whole(self) -> frozenset[str]:
         """Return the names of the variables that are whole or 0/1."""
@@ -289,13 +303,17 @@ class CvxpyProgram(Program):
         except (cvxpy.error.SolverError, ValueError) as error:  # ValueError: an answer that CVXPY cannot read
             raise SolverError(f"{chosen}: {str(error).splitlines()[0]}") from error
         bound = self._bound(chosen, data, raw, inverse[-1])
-        if any(variable.value is None for variable in self.variables.values()):
+        met = {variable.id for variable in self.problem.variables()}
+        if any(one.value is None and one.id in met for one in self.variables.values()):
             return Solved(self.problem.status, None, {}, bound=bound)
         duals = {name: part.dual_value for name, part in self.constraints.items()}
         return Solved(
             status=self.problem.status,
             value=float(self.problem.value),
-            variables={name: np.asarray(v.value) for name, v in self.variables.items()},
+            variables={
+                name: np.asarray(v.value) if v.id in met else np.full(v.shape, np.nan)
+                for name, v in self.variables.items()
+            },
             duals={name: np.asarray(dual) for name, dual in duals.items() if dual is not None},
             bound=bound,
         )
@@ -384,6 +402,9 @@ class PyomoProgram(Program):
         highs_options: Mapping[str, Any] | None = None,
         decisions: Decisions | None = None,
     ) -> None:
+        for name in variables:
+            if model.component(name) is None:
+                raise InputError(f"variables: {name!r} is no component of the model")
         self.model = model
         self.variables = dict(variables)
         self._highs: Any = None
@@ -398,12 +419,28 @@ class PyomoProgram(Program):
         return bool(self._objective().sense == library("pyomo.environ").maximize)
 
     def _objective(self) -> Any:
+        """Return the objective; an InputError if there is not one."""
         kind = library("pyomo.environ").Objective
-        return next(self.model.component_data_objects(kind, active=True))
+        found = [*self.model.component_data_objects(kind, active=True)]
+        if len(found) != 1:
+            names = ": " + ", ".join(one.name for one in found) if found else ""
+            raise InputError(f"model: it has {len(found)} active objectives, not one{names}")
+        return found[0]
 
     def zeros(self) -> dict[str, np.ndarray]:
-        """Return every variable by its name, all of them 0."""
-        return {name: np.zeros(shape) for name, shape in self.variables.items()}
+        """Return every variable by its name, all of them 0 or at their limit next to it.
+
+        What is fixed stays so.
+        """
+        found = {}
+        for name, shape in self.variables.items():
+            low, high, whole = np.zeros(shape), np.zeros(shape), np.zeros(shape, dtype=bool)
+            for index, x in getattr(self.model, name).items():
+                low[index] = x.value if x.fixed else -np.inf if x.lb is None else x.lb
+                high[index] = x.value if x.fixed else np.inf if x.ub is None else x.ub
+                whole[index] = x.is_integer()
+            found[name] = _next_to_0(name, low, high, whole)
+        return found
 
     def whole(self) -> frozenset[str]:
         """Return the names of the variables that are whole or 0/1."""
@@ -454,8 +491,14 @@ class PyomoProgram(Program):
 
         start = stopwatch.now()
         if self._highs is None:
-            self._highs = Highs()
-            self._highs.set_instance(self.model)
+            self._objective()
+            highs = Highs()
+            try:
+                highs.set_instance(self.model)
+            except library("pyomo.contrib.solver.common.util").IncompatibleModelError as error:
+                self.maximised_form()  # which says what is not linear
+                raise InputError(f"model: {error}") from error
+            self._highs = highs
         if time_limit is not None:  # the translation counts
             time_limit -= stopwatch.now() - start
             if time_limit <= 0.0:
@@ -505,10 +548,18 @@ class PyomoProgram(Program):
         return found
 
     def maximised_form(self) -> Any:
-        """Return Pyomo's linear form of the model, with the sign of what is maximised."""
+        """Return Pyomo's linear form of the model, with the sign of what is maximised.
+
+        An InputError names the objective, or the constraint, that is not linear.
+        """
         pyo, form = library("pyomo.environ"), library("pyomo.repn.plugins.standard_form")
         library("scipy.stats")  # Pyomo loads it, and most of SciPy, with its first matrix: in nobody's time
-        return form.LinearStandardFormCompiler().write(self.model, mixed_form=True, set_sense=pyo.maximize)
+        try:
+            return form.LinearStandardFormCompiler().write(
+                self.model, mixed_form=True, set_sense=pyo.maximize
+            )
+        except library("pyomo.common.errors").InvalidExpressionError as error:
+            raise InputError(f"model: {error}") from error
 
     def _write(self, path: Path) -> None:
         self.model.write(str(path), io_options={"symbolic_solver_labels": True})

@@ -12,7 +12,7 @@ import numpy as np
 
 from ..models.base import DecisionError, InputError, Instance
 from ..models.draw import choose
-from ..models.mixed import bound_of
+from ..models.mixed import bound_of, without_solution
 from ..models.program import CAREFUL, CvxpyProgram, Program, PyomoProgram, SolverError
 from . import cp_sat
 from .base import (
@@ -36,16 +36,19 @@ TOLERANCE = {HIGHS: 1e-9, CLARABEL: 1e-8}
 """What solvers may break limits and optimality conditions by. Their bounds are moved outwards by this part of
 themselves, and at least by this."""
 
+NEXT_TO_0 = "all variables 0 or at their limit next to it"
 SOLVED = ("convergenceCriteriaSatisfied", "optimal", "optimal_inaccurate")
 LIMITED = ("maxTimeLimit", "user_limit", "user_limit_inaccurate")
 
 NO_DECISIONS = "it is infeasible: no decisions keep all of its constraints; see which exclude each other"
+UNPROVED = "infeasible, which its multipliers do not prove"
 NO_LIMIT = "it is unbounded: its objective improves without end; give its variables limits"
 WITHOUT_OPTIMUM = {
     "infeasible": NO_DECISIONS,
     "infeasible_inaccurate": NO_DECISIONS,
     "provenInfeasible": NO_DECISIONS,
     "INFEASIBLE": NO_DECISIONS,
+    UNPROVED: "there may be decisions that it has missed; scale rows and variables, or try another method",
     "unbounded": NO_LIMIT,
     "unbounded_inaccurate": NO_LIMIT,
     "infeasibleOrUnbounded": f"{NO_DECISIONS}; or {NO_LIMIT}",
@@ -90,7 +93,7 @@ def declared(
         Relative gap at which the solver may stop.
     time_limit
         Seconds, with the declaration. If nothing was found by then, the decisions are those of variables that
-        are all 0; without a bound of the solver there is none.
+        are all 0, or at their limit next to it; without a bound of the solver there is none.
     progress
         Called with the fraction done and a text.
 
@@ -135,9 +138,7 @@ def declared(
     bound = None if above is None else sign * above
     if progress is not None:
         progress(1.0, so_far(value, bound))
-    method = (
-        found.method if found.variables is not None else f"{found.method}; nothing found, all variables 0"
-    )
+    method = found.method if found.variables is not None else f"{found.method}; nothing found, {NEXT_TO_0}"
     return Optimum(value, bound, decisions, why, method, budget.seconds, minimised=instance.minimised)
 
 
@@ -173,9 +174,11 @@ def _program(instance: Any) -> Program:
 
 
 def _cleaned(program: Program, variables: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
-    """Return the variables, whole ones rounded; what occurs nowhere in the program is 0."""
+    """Return the variables, whole ones rounded; what occurs nowhere in the program is next to 0."""
     whole = program.whole()
-    filled = {name: np.nan_to_num(value, nan=0.0) for name, value in variables.items()}
+    unmet = any(np.isnan(value).any() for value in variables.values())
+    others = program.zeros() if unmet else variables
+    filled = {name: np.where(np.isnan(value), others[name], value) for name, value in variables.items()}
     return {name: np.rint(value) if name in whole else value for name, value in filled.items()}
 
 
@@ -194,7 +197,7 @@ def _replayed(instance: Instance, decisions: Sequence[Any], found: _Found) -> li
         except (DecisionError, InputError) as error:
             if found.variables is None:
                 raise OracleError(
-                    f"{found.method}: found nothing, and all variables 0 are no decision"
+                    f"{found.method}: found nothing, and {NEXT_TO_0} are no decision"
                 ) from error
             raise OracleError(f"{found.method}: event {event}: {error}") from error
         if not math.isfinite(rewards[-1]):
@@ -232,14 +235,14 @@ def _by_library(program: Program, solver: str, sign: float, budget: Budget) -> _
         options["time_limit"] = (0.5 if mixed else 1.0) * budget.left
     solved = program.solve(solver=solver, **options)
     name = f"{'HiGHS' if solver == HIGHS else 'Clarabel'} through {'Pyomo' if by_pyomo else 'CVXPY'}"
-    bound, infeasible = solved.bound, WITHOUT_OPTIMUM.get(solved.status) == NO_DECISIONS
-    if mixed and (infeasible or solved.status in (*SOLVED, *LIMITED)):
+    if solved.status not in (*SOLVED, *LIMITED):
+        unproved = solver == HIGHS and solved.status in ("infeasible", "provenInfeasible")
+        unproved = unproved and not without_solution(program, lambda: budget.over, TOLERANCE[HIGHS])
+        raise NoOptimumError(name, UNPROVED if unproved else solved.status)
+    bound = solved.bound
+    if mixed:  # HiGHS's own is not believed
         allowed = 0.5 * budget.gap * abs(solved.value or 0.0)
         bound = bound_of(program, solved.value, allowed, lambda: budget.over, TOLERANCE[HIGHS])
-        if infeasible and (bound is None or math.isfinite(bound)):
-            raise NoOptimumError(name, f"{solved.status}, which our own search does not confirm")
-    if solved.status not in (*SOLVED, *LIMITED):
-        raise NoOptimumError(name, solved.status)
     if bound is not None:
         bound += sign * TOLERANCE[solver] * max(1.0, abs(bound))
     variables = None if solved.value is None else solved.variables

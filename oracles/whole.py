@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any, NamedTuple
 
+from ..models.base import InputError
 from ..models.program import PyomoProgram
 from ..models.stopwatch import library
 from . import cp_sat
@@ -14,7 +15,7 @@ EXACT_BITS = 20
 """CP-SAT takes rows whose numbers are whole multiples of 2^-EXACT_BITS: all others would be rounded."""
 
 LARGEST_ROW = 2**62
-"""The largest number that a row of CP-SAT may reach."""
+"""The largest number that a row or a variable of CP-SAT may reach."""
 
 
 class WholeModel(NamedTuple):
@@ -36,13 +37,15 @@ def whole_model(program: PyomoProgram) -> WholeModel | str:
     cp_model = library("ortools.sat.python.cp_model")
     try:
         form = program.maximised_form()
-    except library("pyomo.common.errors").InvalidExpressionError as error:
+    except InputError as error:
         return str(error)
     for column in form.columns:
         if not (column.is_integer() and column.has_lb() and column.has_ub()):
             return f"variable {column.name} is not whole or has no limits"
         if math.ceil(column.lb) > math.floor(column.ub):
             return f"variable {column.name} has no whole number within its limits"
+        if max(abs(column.lb), abs(column.ub)) > LARGEST_ROW:
+            return f"variable {column.name} has limits beyond 2^62"
     model = cp_model.CpModel()
     x = [model.new_int_var(math.ceil(c.lb), math.floor(c.ub), "") for c in form.columns]
     most = [max(abs(c.lb), abs(c.ub)) for c in form.columns]

@@ -6,6 +6,7 @@ import ast
 import enum
 import hashlib
 import json
+import os
 import sys
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
@@ -18,7 +19,7 @@ from typing import Any, NamedTuple
 from uuid import uuid4
 
 from ...models.base import ClairvoyantError
-from .source import LIBRARIES, PACKAGE, contents, hash_of_file, hashes, installed, joined
+from .source import LIBRARIES, PACKAGE, contents, hashes, installed, joined, known_hash
 
 LAYERS = ("models", "oracles", "online", "analysis")
 
@@ -153,7 +154,7 @@ def source_of(layers: tuple[str, ...], rooms: tuple[str, ...] | None = None) -> 
 
 def hash_of(files: Iterable[Path], root: Path) -> str:
     """Return a hash of the names, below ``root``, and the bytes of files."""
-    return joined({path.relative_to(root).as_posix(): hash_of_file(path) for path in files})
+    return joined({path.relative_to(root).as_posix(): known_hash(os.fspath(path)) for path in files})
 
 
 def source_of_module(name: str) -> str:

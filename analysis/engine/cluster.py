@@ -28,6 +28,7 @@ from dataclasses import replace
 from typing import Any, Self
 
 from ...models.base import InputError
+from ...models.checks import whole
 from ...models.stopwatch import now
 from .cells import SOURCE_HASH, Answer, Cell, EngineError, State, key_of, last_look
 from .processes import DEATHS, TICK, Limits, Processes, start
@@ -155,8 +156,7 @@ class Cluster:
     @classmethod
     def local(cls, workers: int, limits: Limits | None = None) -> Self:
         """Start a cluster on this machine, which ends with this process, and no later than this context."""
-        if workers < 1:
-            raise InputError(f"workers: {workers} is not at least 1")
+        whole("workers", workers, 1)
         process = start(__name__, f"{workers:d}")
         assert process.stdout is not None  # noqa: S101 - for types
         address = process.stdout.readline().decode().strip()

@@ -121,7 +121,11 @@ def _told(value: Any, within: tuple[int, ...] = ()) -> Any:
     if isinstance(value, dict):
         return [*name, *([_told(one, inside) for one in pair] for pair in value.items())]
     if isinstance(value, FunctionType):  # what it does is source
-        held = [cell.cell_contents for cell in value.__closure__ or ()]
+        held = [
+            [cell.cell_contents for cell in value.__closure__ or ()],
+            value.__defaults__,
+            value.__kwdefaults__,
+        ]
         return [value.__module__, value.__qualname__, _told(held, inside)]
     written = repr(value)
     unsaid = written == object.__repr__(value) or dataclasses.is_dataclass(kind)

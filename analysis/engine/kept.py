@@ -213,6 +213,8 @@ def packed(data: Any, where: str = "result") -> Any:
         return {name: packed(value, f"{where}[{name!r}]") for name, value in data.items()}
     if isinstance(data, list | tuple):
         return [packed(value, f"{where}[{index}]") for index, value in enumerate(data)]
+    if isinstance(data, np.generic):  # a number of NumPy's
+        return data.item()
     if not isinstance(data, np.ndarray):
         return data
     held = zlib.compress(np.ascontiguousarray(data).tobytes(), 1)

@@ -17,6 +17,7 @@ from typing import Any, Self
 
 from ...models import stopwatch
 from ...models.base import InputError, reason
+from ...models.checks import whole
 from .cells import Answer, Cell, EngineError, State, changed, last_look
 from .source import contents
 
@@ -199,8 +200,8 @@ class Processes:
     def __init__(
         self, count: int | None = None, limits: Limits | None = None, store: Path | None = None
     ) -> None:
-        if count is not None and count < 1:
-            raise InputError(f"workers: {count} is not at least 1")
+        if count is not None:
+            whole("workers", count, 1)
         self.count, self.limits = count or os.cpu_count() or 1, limits or Limits()
         self._store = store
         self._workers: list[Worker] = []

@@ -45,11 +45,7 @@ def hashes(root: Path, *, links: bool = False) -> dict[str, str]:
     found, top = {}, os.fspath(root)
     for path in [top] if root.is_file() else _files(top, links):
         with suppress(FileNotFoundError):  # an editor's mark, or just deleted
-            stat = os.stat(path)  # noqa: PTH116 - of many files
-            state = stat.st_mtime_ns, stat.st_ctime_ns, stat.st_size, stat.st_ino
-            if _known.get(path, (None, ""))[0] != state:
-                _known[path] = state, hash_of_file(Path(path))
-            found[path[len(top) + 1 :]] = _known[path][1]
+            found[path[len(top) + 1 :]] = known_hash(path)
     return dict(sorted(found.items()))
 
 
@@ -58,6 +54,15 @@ def _files(root: str, links: bool) -> Iterator[str]:
     for folder, folders, names in os.walk(root, followlinks=links):
         folders[:] = [name for name in folders if name != "__pycache__"]
         yield from (f"{folder}/{name}" for name in names if name.endswith(SOURCE))
+
+
+def known_hash(path: str) -> str:
+    """Return a hash of a file, which is read again only where the system says that it has changed."""
+    stat = os.stat(path)  # noqa: PTH116 - of many files
+    state = stat.st_mtime_ns, stat.st_ctime_ns, stat.st_size, stat.st_ino
+    if _known.get(path, (None, ""))[0] != state:
+        _known[path] = state, hash_of_file(Path(path))
+    return _known[path][1]
 
 
 def hash_of_file(path: Path) -> str:

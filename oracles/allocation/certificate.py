@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections import deque
-from collections.abc import Iterable
+from collections.abc import Generator, Iterable
 from fractions import Fraction
 from typing import Any
 
@@ -20,6 +20,7 @@ from ...models.allocation.instance import AllocationInstance
 from ...models.allocation.setting import Setting
 from ...verify import AllocationGang, RejectedError, priced
 from ..base import Optimum
+from ..deep import unrolled
 
 GAP = 1e-11
 """Relative gap at which the prices of a single slot are good enough."""
@@ -100,18 +101,22 @@ def of_gang(instance: AllocationGangInstance, optimum: Optimum[np.ndarray]) -> t
     used: list[Prices] = []
     numbers: dict[int, int] = {}
 
-    def node(at: int, limits: dict[int, bool]) -> Any:
+    def node(at: int, limits: dict[int, bool]) -> Generator[Any, Any, Any]:
         choice = int(kept.branch[at])
         if choice >= 0:
-            sides = zip(kept.child[at].tolist(), (False, True), strict=True)
-            return [choice, *(node(child, limits | {choice: side}) for child, side in sides)]
+            off, on = kept.child[at].tolist()
+            return [
+                choice,
+                (yield node(off, limits | {choice: False})),
+                (yield node(on, limits | {choice: True})),
+            ]
         prices = _as_proved(of, kept.prices[at], kept.weights, limits)
         if id(prices) not in numbers:
             numbers[id(prices)] = len(used)
             used.append(prices)
         return numbers[id(prices)]
 
-    tree = node(0, {})
+    tree = unrolled(node(0, {}))
     told = [_told(prices, kept.weights) for prices in used]
     return _exactly(of, optimum.decision), {"prices": told, "tree": tree}
 

@@ -41,7 +41,7 @@ def of_offline(instance: PlacementInstance, optimum: Optimum[Schedule]) -> tuple
         of = Placement(instance.to_dict(), proof)
         if of.bound(Run()) < optimum.bound * MILLION:
             with suppress(RejectedError):  # too many steps
-                of.search(Run(), (), instance.units(schedule))
+                of.search(instance.units(schedule))
                 proof["search"] = 1
     return decision, proof
 

@@ -168,7 +168,7 @@ class Comparison:
 
 def compare(
     instances: Instance | str | os.PathLike[str] | Iterable[Any] | Mapping[str, Any],
-    policies: Iterable[str | Policy] | Mapping[str, str | Policy],
+    policies: str | Policy | Iterable[str | Policy] | Mapping[str, str | Policy],
     seeds: int = 1,
     *,
     seed: int = 0,
@@ -191,8 +191,8 @@ def compare(
         An instance or the path of one, several of these, or by the names that they shall have. All are of one
         problem.
     policies
-        Names with settings, such as ``"ogasched:step=decay"``, or objects with the members of
-        :class:`Policy`; or these by the labels that they shall have.
+        A name with settings, such as ``"ogasched:step=decay"``, or an object with the members of
+        :class:`Policy`; several of these, or by the labels that they shall have.
     seeds
         Runs per instance of each policy that draws at random; any other is played once.
     seed
@@ -222,7 +222,7 @@ def compare(
 
     stage = _instances(instances)
     problem = find(next(iter(stage.values())).problem)
-    players = _players(policies, problem.name)
+    players = players_of(policies, problem.name, least=1)
     against = rival(problem.name) if optimum else None
     runs = range(whole("seed", seed, 0), seed + whole("seeds", seeds, 1))
     limits = {} if time_limit is None else {"time_limit": real("time_limit", time_limit, 0.0)}
@@ -336,9 +336,9 @@ def _instances(given: Any) -> dict[str, Instance]:
     return found
 
 
-def _players(given: Any, problem: str) -> dict[str, tuple[str | None, Policy]]:
+def players_of(given: Any, problem: str, least: int = 0) -> dict[str, tuple[str | None, Policy]]:
     """Return policies by label, each with the name and settings that it was given by; None for an object."""
-    if isinstance(given, str):
+    if isinstance(given, str | Policy):
         given = [given]
     if not isinstance(given, Iterable):
         raise InputError(f"policies: {type(given).__name__} is no policy, nor several of them")
@@ -353,6 +353,6 @@ def _players(given: Any, problem: str) -> dict[str, tuple[str | None, Policy]]:
         if name in found:
             raise InputError(f"policies: {name!r} is given twice")
         found[name] = one if isinstance(one, str) else None, player
-    if not found:
+    if len(found) < least:
         raise InputError("policies: there is none")
     return found

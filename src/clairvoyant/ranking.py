@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from . import api
 from .analysis.engine.engine import Progress
-from .comparing import Comparison, compare
+from .comparing import Comparison, compare, players_of
 from .models.base import ClairvoyantError, InputError, Instance
 from .models.shown import html_table
 from .online.base import Policy
@@ -46,7 +46,8 @@ class Leaderboard:
     sees
         What each policy sees before it decides: those that see the same are a group.
     left_out
-        Policies and families of traces that are not on the board, each with the reason.
+        Policies and families of traces that are not on the board or, with infeasible decisions, have no rank
+        on it, each with the reason.
     """
 
     problem: str
@@ -76,24 +77,33 @@ class Leaderboard:
         over all instances, of which each counts with the mean over its runs. ``behind`` is how far the share
         is behind that of the first of the group, on the same instances, with ``from`` and ``to`` (95 % by
         Student's t) and ``p``, by Wilcoxon's signed-rank test, corrected after Holm within the group; NaN for
-        the first. ``ms`` is the mean time per decision. Columns ``family.NAME`` have the share in a family.
+        the first. ``infeasible`` counts infeasible decisions, and ``ms`` is the mean time per decision.
+        Columns ``family.NAME`` have the share in a family.
+
+        A share is NaN where that of one of its runs is: of an infeasible one, or beside nothing positive.
+        Who has none is last in the group, and compared with nobody.
         """
         import pandas as pd
 
         frame = self.to_frame()
-        each = frame.groupby(["policy", "instance"], sort=False)[["low", "high"]].mean().reset_index()
-        by_family = frame.groupby(["policy", "family"], sort=False)["low"].mean().unstack()
-        seconds, events = (frame.groupby("policy")[name].sum() for name in ("seconds", "events"))
+        each, by_family = (
+            frame.groupby(["policy", by], sort=False)[["low", "high"]].agg(_mean)
+            for by in ("instance", "family")
+        )
+        seconds, events, broken = (
+            frame.groupby("policy")[name].sum() for name in ("seconds", "events", "infeasible")
+        )
+        ends = each.groupby("policy").agg(_mean)
         rows = []
         for sees in sorted(set(self.sees.values()), key=lambda group: (len(group), sorted(group))):
             group = [policy for policy, seen in self.sees.items() if seen == sees]
-            shares = {policy: each[each["policy"] == policy].set_index("instance") for policy in group}
-            group.sort(key=lambda policy: -shares[policy]["low"].mean(skipna=False))
-            for policy, behind in zip(group, _behind([shares[one]["low"] for one in group]), strict=True):
-                ends = {end: shares[policy][end].mean(skipna=False) for end in ("low", "high")}
-                row = {"policy": policy, "group": _group(sees), **ends, **behind}
+            group.sort(key=lambda policy: -ends["low"].fillna(-math.inf)[policy])
+            for policy, behind in zip(group, _behind([each["low"][one] for one in group]), strict=True):
+                row = {"policy": policy, "group": _group(sees), **ends.loc[policy], **behind}
+                row["infeasible"] = int(broken[policy])
                 row["ms"] = 1e3 * seconds[policy] / events[policy] if events[policy] else math.nan
-                rows.append(row | {f"family.{name}": by_family.loc[policy, name] for name in by_family})
+                shares = by_family["low"][policy]
+                rows.append(row | {f"family.{name}": share for name, share in shares.items()})
         return pd.DataFrame(rows)
 
     def plot(self, ax: Axes | None = None) -> Axes:
@@ -168,22 +178,30 @@ def _group(sees: frozenset[str]) -> str:
     return f"policies that see {', '.join(sorted(sees))}" if sees else "policies that commit first"
 
 
-def _behind(shares: list[Any]) -> Iterator[dict[str, float]]:
-    """Yield how far each is behind the first, paired by instance."""
+def _mean(shares: Any) -> float:
+    """Return the mean of shares; NaN if one of them is."""
+    return float(shares.mean(skipna=False))
+
+
+def _behind(shares: Sequence[Any]) -> Iterator[dict[str, float]]:
+    """Yield how far each is behind the first, paired by instance; NaN where a share of one is."""
     from .analysis.statistics import holm, paired
 
-    yield dict.fromkeys(("behind", "from", "to", "p"), math.nan)
-    known = all(one.notna().all() for one in shares) and len(shares[0]) > 1
-    found = [paired(shares[0], one.loc[shares[0].index]) for one in shares[1:] if known]
-    for one, p in zip(found, holm([one.p for one in found]) if found else [], strict=True):
-        yield dict(zip(("behind", "from", "to"), one.difference, strict=True)) | {"p": p}
-    for _ in shares[1 + len(found) :]:
-        yield dict.fromkeys(("behind", "from", "to", "p"), math.nan)
+    first, known = shares[0], [one.notna().all() and len(one) > 1 for one in shares]
+    others = [one for one, there in zip(shares[1:], known[1:], strict=True) if known[0] and there]
+    found = [paired(first, one.loc[first.index]) for one in others]
+    told = iter(zip(found, holm([one.p for one in found]), strict=True))
+    for i, there in enumerate(known):
+        behind = dict.fromkeys(("behind", "from", "to", "p"), math.nan)
+        if i and known[0] and there:
+            one, p = next(told)
+            behind = dict(zip(behind, (*one.difference, p), strict=True))
+        yield behind
 
 
 def leaderboard(
     problem: str,
-    policies: Iterable[str | Policy] = (),
+    policies: str | Policy | Iterable[str | Policy] | Mapping[str, str | Policy] = (),
     *,
     traces: str | os.PathLike[str] | None = None,
     workers: int | None = None,
@@ -202,7 +220,7 @@ def leaderboard(
     problem
         Its name.
     policies
-        Further policies to set beside ours: names with settings, or objects.
+        Further policies to set beside ours, as :func:`compare` takes them.
     traces
         The folder of traces; without it the families of traces are left out.
     workers, store, progress
@@ -219,7 +237,12 @@ def leaderboard(
     """
     stage: Stage = find(problem).part("leaderboard")
     left_out = dict(stage.without)
-    everyone = [*_able(problem, stage, left_out), *stage.also, *policies]
+    ours, more = (
+        players_of(some, problem) for some in ([*_able(problem, stage, left_out), *stage.also], policies)
+    )
+    for name in filter(ours.__contains__, more):
+        raise InputError(f"policies: {name!r} is on the board already")
+    everyone = ours | more
     instances, families = dict[str, Instance](), dict[str, str]()
     for family in stage.families:
         if not family.trace:
@@ -236,10 +259,14 @@ def leaderboard(
                 raise ClairvoyantError(
                     f"{name}: digest {found} does not begin with {digest}, as on the board"
                 )
+    playing = {name: spec or player for name, (spec, player) in everyone.items()}
     compared = partial(compare, workers=workers, store=store, progress=progress)
-    comparison = compared(instances, everyone, RUNS, time_limit=stage.time_limit)
-    made = [api.make_policy(one, problem) if isinstance(one, str) else one for one in everyone]
-    return Leaderboard(problem, comparison, families, {one.name: one.traits.sees for one in made}, left_out)
+    comparison = compared(instances, playing, RUNS, time_limit=stage.time_limit)
+    broken = comparison.frame.groupby("policy")["infeasible"].sum()
+    for name, count in broken[broken > 0].items():
+        left_out[str(name)] = f"{count:,} infeasible decisions, so its shares mean nothing and it stands last"
+    sees = {name: player.traits.sees for name, (_, player) in everyone.items()}
+    return Leaderboard(problem, comparison, families, sees, left_out)
 
 
 def _able(problem: str, stage: Stage, left_out: dict[str, str]) -> Iterator[str]:

@@ -81,6 +81,7 @@ class Recipe:
         recipe = {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}
         key = key_of(problem=self.problem, options=self.options, contents=contents, source=source)
         told = {"recipe": recipe, "instance": self.name, "version": source[:8], "key": key}
+        told["contents"] = contents
         return Cell(key, self.name, f"{SWEPT}describe", told)
 
 
@@ -111,8 +112,11 @@ def _instance(arguments: Mapping[str, Any]) -> Instance:
 
 
 def describe(arguments: Mapping[str, Any], _report: Callable[[float], None]) -> dict[str, Any]:
-    """Make an instance; return its digest and its facts, signed."""
-    instance = Recipe(**arguments["recipe"]).make()
+    """Make an instance; return its digest and its facts, signed. It is refused if its files have changed."""
+    recipe = Recipe(**arguments["recipe"])
+    instance = recipe.make()
+    if _contents(recipe.file, recipe.trace) != arguments["contents"]:  # the key is of what was there before
+        raise InputError(f"{recipe.file or recipe.trace}: it has changed meanwhile; give the command again")
     return signed(arguments["key"], {"digest": instance.digest(), "facts": instance.facts()})
 
 
@@ -414,7 +418,8 @@ def sweep(
     workers
         Processes; by default one per core.
     executor
-        What computes, in the place of processes: a :class:`clairvoyant.analysis.engine.cluster.Cluster`.
+        What computes, in the place of processes: a :class:`clairvoyant.analysis.engine.cluster.Cluster`, with
+        its own limits in the place of those of the plan.
     retry
         "failed", "timed out": what ended so is computed anew.
     store_size
@@ -436,8 +441,9 @@ def sweep(
     EngineError
         If cells cannot be run at all.
     """
-    chosen = Plan.read(plan)
-    again = {State(one) for one in choose_some("retry", [*retry], [state.value for state in State])}
+    chosen, again = Plan.read(plan), _again(retry)
+    if store_size is not None:
+        whole("store_size", store_size, 0)
     with open_store(path_of("store", store or default_store())) as kept:
         if executor is not None:
             rows = _run(chosen, kept, executor, again, progress)
@@ -447,6 +453,12 @@ def sweep(
         if store_size is not None:
             kept.shrink(store_size)
     return frame_of(rows)
+
+
+def _again(retry: Collection[str]) -> set[State]:
+    """Return the states that are to be computed anew."""
+    names = retry if isinstance(retry, str) else [*retry]
+    return {State(one) for one in choose_some("retry", names, [state.value for state in State])}
 
 
 def _run(
@@ -515,7 +527,7 @@ def forecast(
     """Say what a sweep would do, without doing anything."""
     path = path_of("store", store or default_store())
     rows = {row["key"]: row for row in read_rows(path)} if place_of(path) is not None else {}
-    chosen, again = Plan.read(plan), [State(one) for one in retry]
+    chosen, again = Plan.read(plan), _again(retry)
     known = _answers(rows.values())
     answers = {key: answer for key, answer in known.items() if stands(answer, again, chosen.limits)}
     made = chosen.made()

@@ -111,17 +111,21 @@ def compared(problem: str, total: float, best: Mapping[str, Any]) -> dict[str, A
 def summary(frame: DataFrame) -> dict[str, list[dict[str, Any]]]:
     """Return what people want to know first, in ``policies`` one row per policy and problem.
 
-    Each has ``problem``, ``policy``, ``unit``, the number of ``cells``, the mean ``total``, ``measure``
-    ("ratio", "regret", or None where there is no optimum), the means ``low`` and ``high`` of its ends over
-    ``instances``, and ``seconds`` per decision. In ``oracles`` each has ``problem``, ``oracle``, ``unit``,
-    ``cells``, the mean ``value``, the largest ``gap`` (None if some have none), and
-    the mean ``seconds``.
+    Each has ``problem``, ``policy``, ``unit``, the number of ``cells`` that are done and of those that have
+    ``failed`` or timed out, the mean ``total``, ``measure`` ("ratio", "regret", or None where there is no
+    optimum), the means ``low`` and ``high`` of its ends over ``instances``, the number of ``infeasible``
+    decisions, whose runs have no such ends, and ``seconds`` per decision. In ``oracles`` each has
+    ``problem``, ``oracle``, ``unit``, ``cells``, ``failed``, the mean ``value``, the largest ``gap`` (None if
+    some have none), and the mean ``seconds``.
     """
-    done = frame[frame["state"] == State.DONE.value]
+    is_done = frame["state"] == State.DONE.value
+    done, rest = frame[is_done], frame[~is_done]
+    failed = {who: rest.groupby(["problem", who]).size().to_dict() for who in ("policy", "oracle")}
     policies, oracles = [], []
     for (problem, policy), part in done.groupby(["problem", "policy"], sort=False):
         measure = next((one for one in ("ratio", "regret") if part[f"{one}_low"].notna().any()), None)
         row = {"problem": problem, "policy": policy, "unit": part["unit"].iloc[0], "cells": len(part)}
+        row["failed"] = failed["policy"].get((problem, policy), 0)
         row |= {"total": part["total"].mean(), "measure": measure, "low": None, "high": None, "instances": 0}
         row["minimised"] = bool(part["minimised"].iloc[0])
         if measure is not None:
@@ -135,6 +139,7 @@ def summary(frame: DataFrame) -> dict[str, list[dict[str, Any]]]:
         policies.append(row)
     for (problem, oracle), part in done.groupby(["problem", "oracle"], sort=False):
         row = {"problem": problem, "oracle": oracle, "unit": part["unit"].iloc[0], "cells": len(part)}
+        row["failed"] = failed["oracle"].get((problem, oracle), 0)
         row |= {"value": part["value"].mean(), "gap": None if part["gap"].isna().any() else part["gap"].max()}
         oracles.append(row | {"seconds": part["seconds"].mean()})
     return {"policies": policies, "oracles": oracles}

@@ -34,13 +34,13 @@ from itertools import accumulate, product
 from operator import add, itemgetter, le, lt, mul, sub
 from typing import Any, NamedTuple
 
-VERSION = 1
+VERSION, MOST_BYTES = 1, 2**28  # no more of a file is read, once it is unpacked
 # what a certificate holds, a JSON object that is gzipped if its name ends in ``.gz``
 FIELDS = ("version", "problem", "oracle", "digest", "claims", "decision", "proof")
 
-MOST_BYTES = 2**28  # no more of a file is read, once it is unpacked
-BITS = 128  # enclosures are relatively this tight, and sums are rounded outwards to as many bits
-DIGITS = 20  # significant digits of claimed numbers
+# Enclosures are relatively so many bits tight, and sums are rounded outwards to as many; claimed numbers have
+# so many significant digits.
+BITS, DIGITS = 128, 20
 
 
 class RejectedError(Exception):
@@ -127,23 +127,25 @@ def log(p: int, q: int, scale: int, up: bool) -> int:
 # Files
 #
 # The fields that identify an instance are listed in the order in which they enter its digest. After its name
-# there are the axes of a field, a letter for the length of each, and what its numbers are: "i" for whole
-# ones, "f" for others. A field with "?" may be left out, and with "0" it is then 0.
+# there are the axes of a field, a letter for the length of each, and the kind of its numbers. A field with
+# "?" may be left out, and with "0" it is then 0.
 
-NATURE = "mean:E:f noise.kind:: noise.scale:E:f0 arrivals:TL:i seed:: path:TE:f?"
-UTILITY = "utility.kind:RK:i utility.alpha:RK:f"
-ALLOCATION = f"edges:E2:i demand:LK:f capacity:RK:f overhead:K:f {UTILITY} arrivals:TL:i copy_of:L:i?"
+NATURE = "mean:E:u noise.kind::k noise.scale:E:s0 arrivals:TL:b seed::i path:TE:u?"
+UTILITY = "utility.kind:RK:i utility.alpha:RK:a"
+ALLOCATION = f"edges:E2:i demand:LK:a capacity:RK:a overhead:K:u {UTILITY} arrivals:TL:n copy_of:L:i?"
 FORMS = {
     "allocation": ALLOCATION,
-    "allocation-gang": f"{ALLOCATION} task_port:Q:i task_demand:QK:f task_floor:QK:f minimum:L:i",
-    "selection": f"edges:E2:i demand:EK:i capacity:K:i cost:E:f0 {NATURE}",
-    "selection-gang": f"channels:E2:i task_port:Q:i demand:QK:i capacity:RK:i minimum:L:i {NATURE}",
-    "placement": "machines:R3:i submit:L:i duration:L:i instances:L:i need:L3:i intensity:L:i "
-    "estimate:L:i? price:: slowdown:: gpu_weight:: window::",
+    "allocation-gang": f"{ALLOCATION} task_port:Q:i task_demand:QK:a task_floor:QK:a minimum:L:i",
+    "selection": f"edges:E2:n demand:EK:n capacity:K:n cost:E:f0 {NATURE}",
+    "selection-gang": f"channels:E2:n task_port:Q:n demand:QK:d capacity:RK:d minimum:L:n {NATURE}",
+    "placement": "machines:R3:w submit:L:t duration:L:t instances:L:d need:L3:w intensity:L:h "
+    "estimate:L:t? price::g slowdown:: gpu_weight::s window::w",
 }
-WITHOUT_EFFECT = {"problem", "version", "origin", "names", "ports"}
-MINIMISED = {"placement"}
-FAMILIES = ("linear", "log", "reciprocal", "poly")
+WITHOUT_EFFECT, MINIMISED = {"problem", "version", "origin", "names", "ports"}, {"placement"}
+FAMILIES, NOISES = ("linear", "log", "reciprocal", "poly"), ("clipped-normal", "bernoulli", "none")
+# the largest number of each kind, whole ones first
+WHOLE = {"b": 1, "h": 1e3, "c": 1e4, "d": 1e6, "w": 1e9, "n": 2**31, "t": 1e11, "i": 2**53, "z": 1e300}
+LARGEST = WHOLE | {"u": 1.0, "x": 10.0, "s": 1e6, "g": 1e9, "a": 1e50, "f": 1e300}
 
 
 def read_object(path: str) -> dict[str, Any]:
@@ -160,10 +162,8 @@ def read_object(path: str) -> dict[str, Any]:
 
 
 def _without_doubles(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    data = dict(pairs)
-    if len(data) < len(pairs):
-        raise ValueError("a field stands twice")
-    return data
+    need(len(dict(pairs)) == len(pairs), "a field stands twice")
+    return dict(pairs)
 
 
 def must(holds: bool, message: str) -> None:
@@ -178,15 +178,16 @@ def need(holds: bool, message: str) -> None:
         raise UnreadableError(message)
 
 
-def numbers(rows: Any, name: str, shape: Sequence[int], whole: bool = False) -> Any:
-    """Return a finite number of at least 0, or nested lists of them in a shape: whole ones, or doubles."""
+def numbers(rows: Any, name: str, shape: Sequence[int], kind: str = "f") -> Any:
+    """Return a number of a kind, at least 0, or nested lists of them in a shape: whole ones, or doubles."""
+    whole, most = kind in WHOLE, LARGEST[kind]
     if shape:
         need(isinstance(rows, list) and len(rows) == shape[0], f"{name}: not a list of {shape[0]}")
-        if len(shape) == 1 and whole and {*map(type, rows)} == {int} and 0 <= min(rows) <= max(rows) < 2**63:
+        if len(shape) == 1 and whole and {*map(type, rows)} == {int} and 0 <= min(rows) <= max(rows) <= most:
             return rows  # as most are
-        return [numbers(row, name, shape[1:], whole) for row in rows]
-    if type(rows) not in (int, float) or not 0 <= rows <= 1e300 or (whole and rows != int(rows)):
-        raise UnreadableError(f"{name}: {rows!r:.40} is not a {'whole ' * whole}number from 0 to 1e300")
+        return [numbers(row, name, shape[1:], kind) for row in rows]
+    if type(rows) not in (int, float) or not 0 <= rows <= most or (whole and rows != int(rows)):
+        raise UnreadableError(f"{name}: {rows!r:.40} is not a {'whole ' * whole}number from 0 to {most:.16g}")
     return int(rows) if whole else float(rows) + 0.0
 
 
@@ -195,7 +196,7 @@ def decimals(rows: Any, unit: int) -> Any:
     if isinstance(rows, list):
         return [decimals(row, unit) for row in rows]
     found = Fraction(repr(rows)) * unit
-    need(found >= 0 and found.denominator == 1, f"{rows!r:.40}: below 0, or too many decimals")
+    need(0 <= found <= 10**15 and found.denominator == 1, f"{rows!r:.40}: too large, or too many decimals")
     return int(found)
 
 
@@ -232,14 +233,15 @@ def flat(rows: Any) -> Iterator[Any]:
 
 
 class Instance:
-    """An instance: its ``fields`` by name, ``sizes`` of the axes by letter, and its digest.
+    """An instance: its ``fields`` by name, ``sizes`` of the axes by letter, and its digest."""
 
-    Pairs in the first field, and with them lists with an entry for each, are sorted by their entry ``by``.
-    """
+    # Pairs in the first field, and with them lists with an entry for each, are sorted by their entry ``by``.
 
     def __init__(self, data: dict[str, Any], by: int = 0) -> None:
         form = [part.split(":") for part in FORMS[data["problem"]].split(" ")]
-        unknown = data.keys() - WITHOUT_EFFECT - {name.partition(".")[0] for name, _, _ in form}
+        names = {name for name, _, _ in form}
+        within = {f"{head}.{name}" for head in ("noise", "utility") for name in data.get(head, ())}
+        unknown = within - names | data.keys() - WITHOUT_EFFECT - {name.partition(".")[0] for name in names}
         need(not unknown, f"instance: unknown fields {unknown}")
         given, self.sizes = dict[str, Any](), {"2": 2}
         for name, axes, kind in form:
@@ -254,12 +256,15 @@ class Instance:
                 rows = rows[0]
         if "L" not in self.sizes:  # only ``selection`` without any slots does not say it
             self.sizes["L"] = data.get("ports") or 1 + max((pair[0] for pair in given["edges"]), default=0)
+        need(data.get("ports") in (None, self.sizes["L"]), f"ports: not {self.sizes['L']}")
         self.fields: dict[str, Any] = {}
         for name, axes, kind in form:
             shape = [self.sizes[axis] for axis in axes]
-            rows = [0.0] * shape[0] if given[name] is None and kind == "f0" else given[name]
-            plain = not axes or rows is None
-            self.fields[name] = rows if plain else numbers(rows, name, shape, kind[0] == "i")
+            rows = [0.0] * shape[0] if given[name] is None and kind[1:] == "0" else given[name]
+            need(kind != "k" or rows in NOISES, f"{name}: not one of {', '.join(NOISES)}")
+            plain = rows is None or kind in ("", "k")
+            need(axes != "" or kind not in WHOLE or type(rows) is int, f"{name}: not a whole number")
+            self.fields[name] = rows if plain else numbers(rows, name, shape, kind[0])
         pairs = self.fields[form[0][0]] if form[0][1] == "E2" else []
         need(len({*map(tuple, pairs)}) == len(pairs), f"{form[0][0]}: a pair stands twice")
         order = sorted(range(len(pairs)), key=lambda i: (pairs[i][by], pairs[i][1 - by]))
@@ -280,9 +285,9 @@ class Instance:
                 continue
             hasher.update({"noise.kind": "noise"}.get(name, name.rpartition(".")[2]).encode())
             if axes:
-                shape, code = tuple(self.sizes[axis] for axis in axes), "q" if kind[0] == "i" else "d"
-                hasher.update(f"{shape}{kind[0]}".encode())
-                hasher.update(struct.pack(f"<{math.prod(shape)}{code}", *flat(value)))
+                shape, whole = tuple(self.sizes[axis] for axis in axes), kind[0] in WHOLE
+                hasher.update(f"{shape}{'fi'[whole]}".encode())
+                hasher.update(struct.pack(f"<{math.prod(shape)}{'dq'[whole]}", *flat(value)))
             else:
                 hasher.update(json.dumps(value).encode())
         return hasher.hexdigest()[:16]
@@ -319,11 +324,9 @@ def gain(family: str, alpha: int, y: int, unit: int, up: bool) -> int:
 
 
 def conjugate(family: str, alpha: int, n: int, cost: int, limit: int, unit: int) -> int:
-    """Return what n f(y) - cost y does not exceed, 0 <= y <= limit; n >= 0.
-
-    The function is concave: it is largest at 0 where it falls there, at the limit where it rises there, else
-    where its slope is 0, and that y is inserted.
-    """
+    """Return what n f(y) - cost y does not exceed, 0 <= y <= limit; n >= 0."""
+    # The function is concave: it is largest at 0 where it falls there, at the limit where it rises there,
+    # else where its slope is 0, and that y is inserted.
     top = n * alpha * unit
     if cost <= 0 or family == "linear":
         falls, rises = top <= cost, True
@@ -517,9 +520,8 @@ class AllocationGang(Allocation):
             for q in runs:
                 within = all(map(le, self.floor[q], tasks[q])) and all(map(le, tasks[q], self.ceiling[q]))
                 must(within, f"task {q} holds less than its floor, or more than its demand")
-            may = [
-                q for q in mine if q in runs or not any(self.floor[q])
-            ]  # who has no floor may hold nothing
+            # who has no floor may hold nothing
+            may = [q for q in mine if q in runs or not any(self.floor[q])]
             must(not runs or len(may) >= self.minimum[port], f"job {port} runs less than its minimum")
         return self.value(self.counts, edges)
 
@@ -551,7 +553,7 @@ class AllocationGang(Allocation):
 def check_allocation_gang(data: dict[str, Any], _: str, decision: Any, proof: Any) -> Derived:
     """Check y[pair][kind] as [numerator, denominator], and a tree of tasks and, numbered after them, jobs."""
     of = AllocationGang(data)
-    pairs = numbers(decision, "decision", (len(of.pairs), of.K, 2), whole=True)
+    pairs = numbers(decision, "decision", (len(of.pairs), of.K, 2), "z")
     value = of.earned([[Fraction(*parts) for parts in row] for row in pairs])
     of.prices = priced(proof["prices"], **of.shapes)
     choices = range(len(of.floor) + of.L)
@@ -592,7 +594,8 @@ class Selection(Instance):
             self.task, self.server = [q for q, _ in at["channels"]], [r for _, r in at["channels"]]
             self.port = self.job = [at["task_port"][q] for q in self.task]
             self.demand, self.capacity = [at["demand"][q] for q in self.task], at["capacity"]
-            self.minimum = at["minimum"]
+            self.minimum, ports = at["minimum"], at["task_port"]
+            need(all(map(le, ports, ports[1:])), "task_port: not ascending")
         else:
             self.port, self.server = [port for port, _ in at["edges"]], [0] * self.sizes["E"]
             self.demand, self.capacity = at["demand"], [at["capacity"]]
@@ -700,18 +703,16 @@ def check_selection(data: dict[str, Any], _: str, decision: Any, proof: Any) -> 
     of = Selection(data)
     server = (len(of.capacity), of.sizes["K"])
     jobs = {"tasks": (of.sizes.get("Q", 0),), "jobs": (of.sizes["L"],)}
-    prices = [
-        priced([use], **jobs)[0] if isinstance(use, dict) else read(use, "proof.prices", server)
-        for use in proof["prices"]
-    ]
+    uses = proof["prices"]
+    prices = [priced([x], **jobs)[0] if type(x) is dict else read(x, "proof.prices", server) for x in uses]
     scale = max((x.denominator for x in (*of.mean, *flat(prices))), default=1)  # all of them are powers of 2
-    each = zip(multiples(prices, scale), proof["prices"], strict=True)
+    each = zip(multiples(prices, scale), uses, strict=True)
     whole = [tuple(rows) if isinstance(use, dict) else rows for rows, use in each]
     patterns = sorted(Counter(map(tuple, of.fields["arrivals"])).items())
     value = bound = 0
     for (pattern, times), on, tree in zip(patterns, decision, proof["trees"], strict=True):
         slot = Slot(of, pattern, scale)
-        value += times * slot.value(numbers(on, "decision", (len(on),), whole=True))
+        value += times * slot.value(numbers(on, "decision", (len(on),), "z"))
         bound += times * (slot.table() if tree == "table" and not of.gang else slot.tree(tree, whole))
     return Derived(of.digest, Fraction(value, scale), Fraction(bound, scale))
 
@@ -729,15 +730,15 @@ def check_selection(data: dict[str, Any], _: str, decision: Any, proof: Any) -> 
 # the c of a job is in a range, T + 1 being never, or its y_t is; every leaf has prices of its own.
 
 CONTENT = ("horizon", "resources", "worker_servers", "parameter_servers", "jobs", "announced")
-WHOLE = {"horizon", "arrival", "epochs", "chunks", "minibatches"}
+COUNT = {"horizon": "c", "arrival": "c", "epochs": "w", "chunks": "c", "minibatches": "w"}
 RATES = ("minibatch_time", "gradient_size", "worker_bandwidth", "server_bandwidth")
-EXP = Context(60, Emin=-(10**6), Emax=10**6)
+EARNS, EXP = ("priority", "decay", "target"), Context(60, Emin=-(10**6), Emax=10**6)
 
 
 def doubles(value: Any, whole: bool = False) -> Any:
-    """Return a JSON value with doubles for its numbers, but for those of :data:`WHOLE`."""
+    """Return a JSON value with doubles for its numbers, but for those of :data:`COUNT`."""
     if isinstance(value, dict):
-        return {name: doubles(one, name in WHOLE) for name, one in value.items()}
+        return {name: doubles(one, name in COUNT) for name, one in value.items()}
     if isinstance(value, list):
         return [doubles(one) for one in value]
     return value if whole or type(value) not in (int, float) else value + 0.0
@@ -770,8 +771,9 @@ def fullest(items: list[Any], left: list[int], least: int) -> int:
         rates = (all(a[r] and lack * a[r] >= has * p for p, _, a in items) for r, has in enumerate(left))
         if not alone and not any(rates):
             (price, _, needs), *rest = items
-            after = ([has - n * a for has, a in zip(left, needs, strict=True)] for n in range(most[0] + 1))
-            states += [(rest, room, paid + n * price) for n, room in enumerate(after)]
+            tried = range(0 if any(needs) else most[0], most[0] + 1)  # what needs nothing is in nobody's way
+            after = ([has - n * a for has, a in zip(left, needs, strict=True)] for n in tried)
+            states += [(rest, room, paid + n * price) for n, room in zip(tried, after, strict=True)]
     return least
 
 
@@ -780,8 +782,13 @@ class Admission:
 
     def __init__(self, data: dict[str, Any]) -> None:
         need(data.keys() - WITHOUT_EFFECT <= {*CONTENT}, "instance: unknown fields")
-        content = {name: doubles(data[name], name in WHOLE) for name in CONTENT if data.get(name) is not None}
-        content["jobs"] = jobs = sorted(content["jobs"], key=lambda job: job["arrival"])
+        content = {name: doubles(data[name], name in COUNT) for name in CONTENT if data.get(name) is not None}
+        content["jobs"] = jobs = sorted(content["jobs"], key=itemgetter("arrival"))
+        self.T = numbers(content["horizon"], "horizon", (), "c")
+        for job in jobs:
+            least = min(numbers((content | job)[name], name, (), kind) for name, kind in COUNT.items())
+            fits = len(job) == 11 and len(job["utility"]) == 3 and 0 < least <= job["arrival"] <= self.T
+            need(fits, "jobs: a 0, an arrival after the horizon, or unknown fields")
         hasher, width = hashlib.sha256(b"admission/1"), len(content["resources"])
         for name, value in content.items():
             text, rows = json.dumps(value, sort_keys=True), list[float]()
@@ -789,13 +796,13 @@ class Admission:
                 rows = list(flat(numbers(value, name, (len(value), width))))
                 text = f"({len(value)}, {width})f"
             hasher.update((name + text).encode() + struct.pack(f"<{len(rows)}d", *rows))
-        self.digest, self.T = hasher.hexdigest()[:16], content["horizon"]
+        self.digest = hasher.hexdigest()[:16]
         self.has = [decimals(content[name], 10**6) for name in CONTENT[2:4]]
         sides = ("worker_demand", "server_demand")
         self.needs = [[decimals(job[side], 10**6) for job in jobs] for side in sides]
         self.jobs, earned = [self._job(i, job) for i, job in enumerate(jobs)], list[Any]()
         for job in jobs:
-            top, decay, target = (Fraction(job["utility"][name]) for name in ("priority", "decay", "target"))
+            top, decay, target = (Fraction(numbers(job["utility"][x], x, (), "g")) for x in EARNS)
             need(top > 0, "jobs: a priority that is not above 0")
             delays = range(self.T + 1 - job["arrival"])
             earned.append([sigmoid(top, decay * (delay - target)) for delay in delays])
@@ -807,9 +814,9 @@ class Admission:
 
     def _job(self, i: int, job: dict[str, Any]) -> tuple[Any, ...]:
         """Return arrival, work, chunks, servers per worker; and the most of use on each machine in a slot."""
-        tau, size, b, most = (Fraction(repr(job[name])) for name in RATES)
+        tau, size, b, most = (Fraction(repr(numbers(job[name], name, (), "g"))) for name in RATES)
         work = math.ceil(job["epochs"] * job["chunks"] * job["minibatches"] * (tau + 2 * size / b))
-        need(min(job["arrival"], work, b, most) > 0, "jobs: a number that is not above 0")
+        need(work > 0 and min(b, most) >= Fraction(1, 10**9), "jobs: no work, or a bandwidth below 1e-9")
         rooms, share = [], b / most
         for rows, needs in zip(self.has, self.needs, strict=True):
             fits = ([has // a for has, a in zip(row, needs[i], strict=True) if a] for row in rows)
@@ -826,7 +833,7 @@ class Admission:
         counts, total = (Counter[Any](), Counter[Any]()), 0
         for side, rows in enumerate(decision):
             used = Counter[Any]()
-            for t, i, h, n in numbers(rows, "decision", (len(rows), 4), whole=True):
+            for t, i, h, n in numbers(rows, "decision", (len(rows), 4), "z"):
                 counts[side][i, t] += n
                 used.update({(t, h, r): n * a for r, a in enumerate(self.needs[side][i])})
             fits = all(n <= self.has[side][h][r] for (_, h, r), n in used.items())
@@ -934,26 +941,31 @@ class Placement(Instance):
     def __init__(self, data: dict[str, Any], proof: Any) -> None:
         def units(row: dict[str, Any], name: str) -> Any:
             whole = name in ("gpus", "instances")
-            return row[name] if whole else decimals(numbers(row[name], name, ()), 1000)
+            found = numbers(row[name], name, (), "d" if whole else "g")
+            return found if whole else decimals(found, 1000)
 
         given = {"gpu_weight": 0, "window": 64} | data
         jobs = [{"intensity": 1} | job for job in sorted(given.pop("jobs"), key=itemgetter("submit"))]
-        names = {"submit", "duration", "instances", "intensity", *(name for job in jobs for name in job)}
+        known = {"submit", "duration", "instances", "intensity"}
+        rows, slower = data["machines"], data["slowdown"]
+        names = {*known, *(name for job in jobs for name in job)}
+        need(names - known <= {"estimate", *NEEDS}, "jobs: unknown fields")
+        need(all(len(row) == 3 for row in rows) and len(slower) == 2, "machines, slowdown: unknown fields")
         given |= {name: [units(job, name) for job in jobs] for name in names.difference(NEEDS)}
-        for name, rows in (("need", jobs), ("machines", data["machines"])):
-            given[name] = [[units(row, resource) for resource in NEEDS] for row in rows]
-        given |= {name: numbers(given[name], name, ()) for name in ("price", "gpu_weight")}
-        given["slowdown"] = {x: numbers(data["slowdown"][x], x, ()) for x in ("communication", "contention")}
+        for name, some in (("need", jobs), ("machines", rows)):
+            given[name] = [[units(row, resource) for resource in NEEDS] for row in some]
+        given["slowdown"] = {x: numbers(slower[x], x, (), "x") for x in ("communication", "contention")}
         super().__init__(given)
         at = self.fields
         self.machines, self.need, self.instances = at["machines"], at["need"], at["instances"]
         self.submit, self.duration, self.beta = at["submit"], at["duration"], at["intensity"]
         (self.kappa, self.eta), self.window = at["slowdown"].values(), at["window"]
+        need(min([self.window, *self.duration, *self.instances]) > 0, "window, duration or instances: 0")
         self.kinds = [*zip(self.duration, self.instances, self.need, self.beta, strict=True)]
         self.weight, self.steps = decimals(at["gpu_weight"], 1000), 0
         self.asked = [tuple(n * a for a in row) for n, row in zip(self.instances, self.need, strict=True)]
         self.all = tuple(map(sum, zip(*self.machines, strict=True)))
-        self.times = numbers(proof["times"], "proof.times", (len(proof["times"]),), whole=True)
+        self.times = numbers(proof["times"], "proof.times", (len(proof["times"]),), "z")
         need(self.times[0] == 0 and all(map(lt, self.times, self.times[1:])), "proof.times: not ascending")
         prices = read(proof["prices"], "proof.prices", (len(self.times) - 1, 3))
         self.scale = max((p.denominator for p in flat(prices)), default=1)
@@ -1051,37 +1063,38 @@ class Placement(Instance):
         used = sum(self.asked[job][0] * time for job, _, time in parts)
         return run.cost + 1000 * ticks + self.weight * used
 
-    def search(self, run: Run, jobs: tuple[int, ...], enough: int) -> float:
-        """Return the same, or ``enough`` if that is less, where of all that wait ``jobs`` may start now."""
-        self.steps += 1
-        must(self.steps <= MOST_STEPS, "the search takes too many steps")
-        if jobs:
-            starts = [self.started(run, jobs[0], on) for on in self.ways(run, jobs[0])]
-            found = [self.search(one, jobs[1:], enough) for one in starts]
-            # who waits may change places with an equal one that starts: let that one wait as well
-            rest = tuple(job for job in jobs[1:] if self.kinds[job] != self.kinds[jobs[0]])
-            return min(*found, self.search(run, rest, enough), math.inf)
-        after = self.after(run)
-        if after is None:
-            return math.inf if run.waiting else min(run.cost, enough)
-        ended = self.bound(after) >= enough
-        return enough if ended else self.search(after, after.waiting[: self.window], enough)
+    def search(self, enough: int) -> int:
+        """Return the least that a schedule costs, or ``enough`` if that is less."""
+        states, least = [(Run(), tuple[int, ...]())], enough  # and which of those that wait may start now
+        while states:
+            run, jobs = states.pop()
+            self.steps += 1
+            must(self.steps <= MOST_STEPS, "the search takes too many steps")
+            if jobs:
+                states += [(self.started(run, jobs[0], on), jobs[1:]) for on in self.ways(run, jobs[0])]
+                # who waits may change places with an equal one that starts: let that one wait as well
+                states.append((run, tuple(job for job in jobs if self.kinds[job] != self.kinds[jobs[0]])))
+            elif (after := self.after(run)) is None:
+                least = least if run.waiting else min(least, run.cost)
+            elif self.bound(after) < least:
+                states.append((after, after.waiting[: self.window]))
+        return least
 
 
 def check_placement(data: dict[str, Any], _: str, decision: Any, proof: Any) -> Derived:
     """Check a schedule: for every job its start, and pairs of a machine and so many instances."""
     of, run = Placement(data, proof), Run()
-    starts = numbers([start for start, _ in decision], "decision", (len(of.submit),), whole=True)
+    starts = numbers([start for start, _ in decision], "decision", (len(of.submit),), "z")
     while (after := of.after(run)) is not None:
         run = after
         for job in after.waiting[: of.window]:
             if starts[job] == after.now:
-                pairs = numbers(decision[job][1], "decision", (len(decision[job][1]), 2), whole=True)
+                pairs = numbers(decision[job][1], "decision", (len(decision[job][1]), 2), "z")
                 need(len(dict(pairs)) == len(pairs), "decision: a machine stands twice")
                 run = of.started(run, job, dict(pairs))
     must(not run.waiting, f"job {min(run.waiting, default=0)} does not start when it may")
-    searched = numbers(proof["search"], "proof.search", (), whole=True)
-    least = int(of.search(Run(), (), run.cost)) if searched else min(of.bound(Run()), run.cost)
+    searched = numbers(proof["search"], "proof.search", (), "z")
+    least = of.search(run.cost) if searched else min(of.bound(Run()), run.cost)
     return Derived(of.digest, Fraction(run.cost, 10**6), Fraction(least, 10**6))
 
 
@@ -1113,9 +1126,9 @@ def derive(data: Any, certificate: Any) -> Statement:
     """Return the statement that a certificate proves, whatever it claims; see :func:`check`."""
     try:
         need(certificate.keys() == set(FIELDS), f"certificate: its fields are not {', '.join(FIELDS)}")
-        need(certificate["version"] == VERSION, f"certificate: version: not {VERSION}")
+        versions = [numbers(one["version"], "version", (), "z") for one in (certificate, data)]
+        need(versions == [VERSION, 1], f"version: {versions}, not {[VERSION, 1]}")
         need(data["problem"] in CHECKERS, f"instance: not of a problem among {', '.join(CHECKERS)}")
-        need(data["version"] == 1, "instance: version: not 1")
         problem, oracle = data["problem"], certificate["oracle"]
         must(certificate["problem"] == problem, f"it is not of the problem {problem}")
         need(oracle in CHECKERS[problem], f"certificate: oracle: not one of {', '.join(CHECKERS[problem])}")
@@ -1132,15 +1145,7 @@ def derive(data: Any, certificate: Any) -> Statement:
 
 
 def check(data: Any, certificate: Any) -> Statement:
-    """Return the statement of a certificate that proves what it claims about an instance.
-
-    Raises
-    ------
-    RejectedError
-        If it does not, with the first step that fails.
-    UnreadableError
-        If one of the two is not what it should be.
-    """
+    """Return the statement of a certificate that proves what it claims; refuse any other, with a reason."""
     statement = derive(data, certificate)
     must(certificate["claims"] == statement.claims, f"it proves {statement.claims}, not what it claims")
     return statement

@@ -570,8 +570,9 @@ def test_limits_and_counts_that_are_none_are_refused() -> None:
     for wrong in ({"seconds": 0.0}, {"memory": -1}):
         with pytest.raises(InputError, match="is not above 0"):
             Limits(**wrong)
-    with pytest.raises(InputError, match="workers: 0"):
-        Processes(0)
+    for count in (0, 1.5, "2", True):
+        with pytest.raises(InputError, match=f"workers: {count!r} is not a whole number of at least 1"):
+            Processes(count)  # type: ignore[arg-type]
 
 
 def test_the_clock_of_a_cell_stands_while_its_worker_loads(monkeypatch: pytest.MonkeyPatch) -> None:

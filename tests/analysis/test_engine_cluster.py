@@ -456,7 +456,7 @@ def test_without_a_scheduler_it_ends(empty: LocalCluster) -> None:
             Cluster(empty.scheduler_address)
     with pytest.raises(InputError, match="'carrier://pigeon' cannot be connected to"):
         Cluster("carrier://pigeon")
-    with pytest.raises(InputError, match="workers: 0 is not at least 1"):
+    with pytest.raises(InputError, match="workers: 0 is not a whole number of at least 1"):
         Cluster.local(0)
 
 

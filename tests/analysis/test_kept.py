@@ -272,6 +272,14 @@ def test_what_is_signed_is_intact_after_json(found: dict[str, Any]) -> None:
     assert not kept.intact("another", signed)
 
 
+def test_numbers_of_numpy_are_kept_as_numbers() -> None:
+    """Facts and measures of somebody's problem may be sums of arrays."""
+    found = {"count": np.int64(3), "share": np.float32(0.5), "all": [np.bool_(True)]}
+    signed = json.loads(json.dumps(kept.signed("key", found)))
+    assert kept.intact("key", signed)
+    assert (signed["count"], signed["share"], signed["all"]) == (3, 0.5, [True])
+
+
 @pytest.mark.parametrize("name", [1, 2.5, None, True, ("a", "b")])
 def test_names_that_json_would_change_are_refused(name: Any) -> None:
     """10 comes before 9 as a text: the hash would be another one as soon as the result is read back."""
@@ -498,6 +506,10 @@ def test_settings_of_any_class_and_all_of_an_array_count() -> None:
     found = [identity.settings_of(Plain(share)) for share in (1, 2, long, other)]
     assert len({json.dumps(one) for one in found}) == 4
     assert identity.settings_of(Plain(long.copy())) == found[2]
+    by_default = [identity.settings_of(Plain(lambda x, n=n: x + n)) for n in (1, 2)]
+    by_name = [identity.settings_of(Plain(lambda x, *, n=n: x + n)) for n in (1, 2)]
+    assert by_default[0] != by_default[1]
+    assert by_name[0] != by_name[1]
 
 
 def test_only_what_the_package_itself_plays_is_trusted(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import dataclasses
+import itertools
 import math
 import os
+import re
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
@@ -123,6 +125,57 @@ def test_one_of_ones_own_plays_beside_them(staged: Callable[..., Any]) -> None:
     told = cv.leaderboard("allocation", [Nobody()]).summary()
     last = told[told["group"] == "policies that commit first"].iloc[-1]
     assert (last["policy"], last["low"], last["high"]) == ("nobody", 0.0, 0.0)
+
+
+def test_who_is_infeasible_somewhere_is_last_and_moves_nobody(staged: Callable[..., Any]) -> None:
+    """A mean over what is left would put first who fails where little can be had."""
+    staged("admission")
+    board = cv.leaderboard("admission")
+    frame, before = board.comparison.to_frame(), board.summary().set_index("policy")
+    group = before["group"].value_counts().idxmax()
+    here = before[before["group"] == group]
+    lost = ["optimum_value", "optimum_bound", "low", "high"]
+    for broken, first in itertools.product(here.index, (False, True)):
+        place = frame["policy"].eq(broken) & frame["instance"].eq(frame["instance"][0])
+        place &= ~frame.duplicated(["policy", "instance"]) if first else True  # or of all of its seeds
+        spoilt = frame.assign(infeasible=place.astype(int))
+        spoilt.loc[place, lost] = math.nan
+        comparison = dataclasses.replace(board.comparison, frame=spoilt)
+        told = dataclasses.replace(board, comparison=comparison).summary().set_index("policy")
+        now, others = told[told["group"] == group], here.index.drop(broken)
+        assert [*now.index] == [*others, broken]
+        assert now.loc[broken, ["low", "high", "behind", "p", "family.first"]].isna().all()
+        assert (now.loc[broken, "infeasible"], now["infeasible"].sum()) == (place.sum(), place.sum())
+        assert now["behind"].notna().tolist() == [False, *[True] * (len(here) - 2), False]
+        assert now["low"][others].equals(here["low"][others])
+
+
+def test_one_policy_is_a_list_of_one_everywhere(staged: Callable[..., Any]) -> None:
+    staged("allocation")
+    text, labelled = "ogasched:step=decay", {"mine": "ogasched:step=decay"}
+    shares = [
+        cv.leaderboard("allocation", some).summary().set_index("policy")["low"]
+        for some in (text, [text], api.make_policy(text), labelled)
+    ]
+    assert all(share.equals(shares[0]) for share in shares[:3])
+    assert shares[3]["mine"] == shares[0][text]
+    instance = api.generate("allocation", "tiny", 0)
+    totals = {cv.compare(instance, one).frame["total"][0] for one in (text, [text], api.make_policy(text))}
+    assert len(totals) == 1
+    with pytest.raises(cv.InputError, match="policies: 'hedge' is on the board already"):
+        cv.leaderboard("allocation", "hedge")
+    with pytest.raises(cv.InputError, match="policies: int is no policy, nor several of them"):
+        cv.leaderboard("allocation", 3)  # type: ignore[arg-type]
+
+
+def test_the_board_says_who_was_infeasible(staged: Callable[..., Any]) -> None:
+    staged("allocation")
+    board = cv.leaderboard("allocation", "ogasched-printed")
+    why = r"[\d,]+ infeasible decisions, so its shares mean nothing and it stands last"
+    assert re.fullmatch(why, board.left_out["ogasched-printed"])
+    assert (
+        board.summary().groupby("group")["policy"].last()["policies that commit first"] == "ogasched-printed"
+    )
 
 
 def test_what_earns_nothing_beside_nothing_has_no_share(staged: Callable[..., Any]) -> None:

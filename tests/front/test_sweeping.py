@@ -340,6 +340,26 @@ def test_an_instance_that_is_made_otherwise_now_takes_the_place_of_the_old(
     assert len(cv.results(store, versions="all")) == 3
 
 
+def test_a_file_that_changes_before_it_is_read_leaves_nothing_wrong(store: Path, tmp_path: Path) -> None:
+    """Its instance had been kept under the key of what the file held before."""
+    file = tmp_path / "x.json"
+    ours, theirs = (cv.generate("allocation", size="tiny", seed=seed) for seed in (0, 1))
+    plan = {"sweep": [{"problem": "allocation", "policies": ["fairness"], "files": [str(file)]}]}
+
+    class Late(Inline):
+        def run(self, cells: Any) -> Any:
+            theirs.save(file)
+            return super().run(cells)
+
+    ours.save(file)
+    failed = cv.sweep(plan, store=store, executor=Late())
+    assert "has changed meanwhile" in failed["error"][0]
+    assert cv.sweep(plan, store=store, executor=Inline())["digest"].tolist() == [theirs.digest()]
+    ours.save(file)
+    again = cv.sweep(plan, store=store, executor=Inline(), retry=["failed"])
+    assert (again["digest"].tolist(), again["state"].tolist()) == ([ours.digest()], ["done"])
+
+
 def test_files_and_traces_are_known_by_what_they_hold(store: Path, tmp_path: Path) -> None:
     one, other = tmp_path / "one.json", tmp_path / "other.json.gz"
     cv.generate("allocation", size="tiny").save(one)
@@ -652,6 +672,35 @@ def test_a_summary_takes_means_over_instances(frame: pd.DataFrame) -> None:
     assert summary(frame[:0]) == {"policies": [], "oracles": []}
     alone = summary(frame[frame["policy"].notna()].assign(regret_low=math.nan))["policies"][0]
     assert (alone["measure"], alone["instances"]) == (None, 0)
+
+
+def test_what_has_failed_is_counted_and_leaves_no_point(frame: pd.DataFrame) -> None:
+    """A mean over the others would flatter who fails where it is hard."""
+    place = frame.index[(frame["policy"] == "ogasched") & (frame["option.contention"] == 2.0)][0]
+    for change in ({"state": "failed"}, {"state": "timed out"}, {"infeasible": 3}):
+        broken = frame.copy()
+        broken.loc[place, [*change, "regret_low", "regret_high"]] = [*change.values(), math.nan, math.nan]
+        (first, *others) = summary(broken)["policies"]
+        assert (first["cells"], first["failed"]) == ((5, 1) if "state" in change else (6, 0))
+        assert [row["failed"] for row in [*others, *summary(broken)["oracles"]]] == [0, 0]
+        lines = {line.get_label(): line for line in plot_results(broken, "option.contention").get_lines()}
+        assert np.isnan(np.asarray(lines["ogasched"].get_ydata())).tolist() == [False, True]
+        assert np.isfinite(np.asarray(lines["fairness"].get_ydata())).all()
+
+
+def test_a_size_that_is_none_is_refused_before_any_work(store: Path) -> None:
+    for size in (-1, "500M", 2.5):
+        with pytest.raises(InputError, match=f"store_size: {size!r} is not a whole number of at least 0"):
+            cv.sweep({"sweep": [SMALL]}, store=store, store_size=size)  # type: ignore[arg-type]
+    assert not store.exists()
+
+
+def test_a_text_is_not_several_names(frame: pd.DataFrame, store: Path) -> None:
+    for call in (cv.sweep, sweeping.forecast):
+        with pytest.raises(InputError, match="retry: 'failed' is not a list of names"):
+            call({"sweep": [SMALL]}, store=store, retry="failed")
+    with pytest.raises(InputError, match="policies: 'ogasched' is not a list of names"):
+        plot_results(frame, "option.contention", policies="ogasched")
 
 
 def test_a_play_is_compared_with_the_best_proven_optimum() -> None:

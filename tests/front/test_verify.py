@@ -3,6 +3,7 @@
 import ast
 import copy
 import gzip
+import inspect
 import itertools
 import json
 import math
@@ -10,7 +11,7 @@ import operator
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from decimal import Context, Decimal
 from fractions import Fraction
@@ -25,9 +26,10 @@ from hypothesis import strategies as st
 import clairvoyant as cv
 from clairvoyant import verify
 from clairvoyant.models.admission.schedule import Offer, cheapest_schedule
-from clairvoyant.models.base import Instance
+from clairvoyant.models.base import InputError, Instance
 from clairvoyant.oracles.allocation import optimum as gangs
 from clairvoyant.oracles.base import Optimum, WhyStopped
+from clairvoyant.problems import read_instance
 from clairvoyant.testing import admission, allocation, placement, selection, selection_gang
 from clairvoyant.testing.kit import times
 from clairvoyant.verify import RejectedError, UnreadableError, check, derive
@@ -668,7 +670,7 @@ def numbers_of(found: verify.Derived) -> list[float]:
 )
 def test_who_is_not_equal_need_not_go_first(first: dict[str, Any], gpus: int, best: int) -> None:
     data = cluster(JOB | first, JOB, JOB, gpus=gpus, slowdown={"communication": 0, "contention": 0})
-    assert verify.Placement(data, FREE).search(verify.Run(), (), 10**9) == best * 10**6
+    assert verify.Placement(data, FREE).search(10**9) == best * 10**6
 
 
 def test_a_schedule_by_hand() -> None:
@@ -823,6 +825,20 @@ def test_a_search_that_is_too_long_is_rejected(made: Any, monkeypatch: pytest.Mo
         of.ways(run, 0)
 
 
+def test_a_search_is_deeper_than_calls_of_python_may_be(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Sixty unlike jobs, each of which takes both machines: some 1,800 levels."""
+    monkeypatch.setattr(verify, "MOST_STEPS", 2000)
+    jobs = [JOB | {"duration": number} for number in range(1, 61)]
+    of = verify.Placement(cluster(*jobs, gpus=1), FREE)
+    usual = sys.getrecursionlimit()
+    sys.setrecursionlimit(len(inspect.stack(0)) + 60)
+    try:
+        with pytest.raises(RejectedError, match="the search takes too many steps"):
+            of.search(10**12)
+    finally:
+        sys.setrecursionlimit(usual)
+
+
 def test_equal_machines_and_equal_jobs_change_places() -> None:
     data = cluster(JOB | {"instances": 3}, JOB | {"instances": 1}, gpus=3)
     of = verify.Placement(data, FREE)
@@ -836,11 +852,11 @@ def test_equal_machines_and_equal_jobs_change_places() -> None:
     for first, second in ((1, 2), (2, 1)):  # wherever the other one goes, they do not share a machine
         unlike = {"machines": [machine | {"gpus": 4, "cpus": cpus} for cpus in (first, second)]}
         of = verify.Placement(cluster(JOB, JOB) | unlike, FREE)
-        assert of.search(verify.Run(), (), 10**9) == 2 * 10**6
+        assert of.search(10**9) == 2 * 10**6
     steps = []
     for other in (JOB, JOB | {"intensity": 0.5}):
         of = verify.Placement(cluster(JOB, JOB, other, gpus=1), FREE)
-        assert of.search(verify.Run(), (), 10**9) == (1000 + 2000 + 3000) * 1000
+        assert of.search(10**9) == (1000 + 2000 + 3000) * 1000
         steps.append(of.steps)
     assert steps[0] < steps[1]
 
@@ -1025,6 +1041,12 @@ def test_the_fullest_machine_is_that_of_enumeration_in_any_order(
         assert verify.fullest(list(order), left, 0) == want
 
 
+def test_who_needs_nothing_multiplies_nothing() -> None:
+    """All of it is taken, and no other number is tried: there are a million."""
+    items = [(price, 10**6, [0, 0]) for price in range(1, 9)] + [(100, 3, [2, 1])]
+    assert verify.fullest(items, [5, 5], 0) == 10**6 * 36 + 200
+
+
 def test_a_machine_may_be_filled_with_thousands_of_jobs() -> None:
     assert verify.fullest([(3, 2, [5])] * 1500, [10_000], 0) == 2000 * 3
     assert verify.fullest([(3, 2, [5])] * 1500, [1 << 60], 7) == 3000 * 3
@@ -1151,6 +1173,103 @@ def test_what_is_no_instance_of_admission_is_refused(made: Any, place: str, valu
     data, certificate = read(made["admission/offline"])
     other = data | {place: value} if "." not in place else put(data, place, value)
     with pytest.raises(UnreadableError):
+        derive(other, certificate)
+
+
+def limits(schema: dict[str, Any], path: str = "") -> Iterator[tuple[str, dict[str, Any]]]:
+    """Yield where the first number of every field of a schema stands, and what it may be."""
+    for name, one in schema.get("properties", {}).items():
+        yield from limits(one, f"{path}.{name}" if path else name)
+    if "items" in schema:
+        yield from limits(schema["items"], f"{path}.0")
+    elif schema.get("type") in ("integer", "number"):
+        yield path, schema
+
+
+SCHEMAS = Path(__file__).resolve().parents[2] / "docs" / "schema"
+
+
+READ: dict[str, Callable[[Any], Any]] = {
+    "allocation": verify.Allocation,
+    "allocation-gang": verify.AllocationGang,
+    "selection": verify.Selection,
+    "selection-gang": verify.Selection,
+    "placement": lambda data: verify.Placement(data, FREE),
+    "admission": verify.Admission,
+}
+
+
+@pytest.mark.parametrize("problem", SMALL)
+def test_no_number_is_beyond_the_limits_of_the_format(problem: str) -> None:
+    """By the schema of the files: what the package does not load is no instance here either."""
+    instance, read_it = SMALL[problem](), READ[problem]
+    data = json.loads(json.dumps(instance.to_dict()))
+    assert read_it(data).digest == instance.digest()
+    tried = 0
+    for path, limit in limits(json.loads((SCHEMAS / f"{problem}.json").read_text(encoding="utf-8"))):
+        try:
+            change(data, path, lambda value: value)
+        except (KeyError, IndexError):
+            continue  # a field that it does not have
+        if path.startswith("announced"):  # on which nothing depends but the digest
+            continue
+        most = limit.get("maximum", math.inf)
+        wrong = [-1, True, "1", most + 1 if most < 2**52 else 2 * most + 1 if most < 1e300 else math.inf]
+        wrong += [0] if limit.get("minimum", 0) > 0 or "exclusiveMinimum" in limit else []
+        for value in wrong:
+            other = put(data, path, value)
+            with pytest.raises(InputError):
+                type(instance).from_dict(other)
+            with pytest.raises((UnreadableError, *verify.MALFORMED)):
+                read_it(other)
+            tried += 1
+    assert tried >= 24
+
+
+@pytest.mark.parametrize(
+    ("problem", "fields"),
+    [
+        ("selection", {"ports": 99}),
+        ("selection", {"noise": {"kind": "none", "bar": 0}}),
+        ("selection", {"noise": {"kind": "foo"}}),
+        ("selection", {"seed": 5.0}),
+        ("selection-gang", {"ports": 99}),
+        ("selection-gang", {"noise": {"kind": "none", "bar": 0}}),
+        ("allocation", {"utility": {"kind": [["linear"]], "alpha": [[1.0]], "beta": 1}}),
+        ("placement", {"slowdown": {"communication": 1.0, "contention": 1.0, "other": 1.0}}),
+        ("placement", {"window": 1e9}),
+    ],
+)
+def test_what_the_package_does_not_load_is_no_instance(
+    made: Any, problem: str, fields: dict[str, Any]
+) -> None:
+    name = next(name for name in NAMES if name.startswith(f"{problem}/"))
+    data, certificate = read(made[name])
+    with pytest.raises(InputError):
+        read_instance(data | fields)
+    with pytest.raises(UnreadableError, match=r"ports: not|unknown fields|not one of|not a whole"):
+        derive(data | fields, certificate)
+    for other in ((data | {"version": True}, certificate), (data, certificate | {"version": True})):
+        with pytest.raises(UnreadableError, match="version: True is not a whole number"):
+            derive(*other)
+
+
+@pytest.mark.parametrize(
+    ("problem", "place", "extra"),
+    [
+        ("placement", "jobs.0", "version"),
+        ("placement", "jobs.0", "need"),
+        ("placement", "machines.0", "colour"),
+        ("admission", "jobs.0", "gpus"),
+        ("admission", "jobs.0.utility", "epochs"),
+    ],
+)
+def test_an_object_has_no_other_fields(made: Any, problem: str, place: str, extra: str) -> None:
+    data, certificate = read(made[f"{problem}/offline"])
+    other = change(data, place, lambda row: row | {extra: 1})
+    with pytest.raises(InputError, match="unknown field"):
+        type(SMALL[problem]()).from_dict(other)
+    with pytest.raises(UnreadableError, match="unknown fields"):
         derive(other, certificate)
 
 

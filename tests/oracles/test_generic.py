@@ -288,6 +288,16 @@ def test_the_declared_programs_of_the_four_problems_have_the_optimum_of_their_ow
         (Shop(WORTH, [w / 10.0 for w in WEIGHT], 0.9), "cp-sat", "constraint limit has numbers that are not"),
         (Shop(WORTH, [2.0**45 * w for w in WEIGHT], 2.0**49), "cp-sat", "constraint limit has numbers"),
         (Shop(WORTH, WEIGHT, 9.0, power=2), "cp-sat", "nonlinear"),
+        (
+            Shop(WORTH, WEIGHT, 9.0, power=0.5),
+            "auto",
+            r"model: .*objective \(total\) contains nonlinear terms",
+        ),
+        (
+            Shop(WORTH, WEIGHT, 9.0, whole=False, power=0.5),
+            "highs",
+            r"objective \(total\) contains nonlinear",
+        ),
         (Shop(WORTH, WEIGHT, 9.0, library="cvxpy"), "cp-sat", "it is not declared in Pyomo"),
         (Shop(WORTH, WEIGHT, 9.0), "clarabel", "it is not declared in CVXPY"),
         (allocation(0), "highs", "utilities are not linear"),
@@ -379,6 +389,71 @@ def test_a_variable_without_a_whole_number_is_named() -> None:
         declared(lone(1.0, (0.2, 0.8)), method="cp-sat")
 
 
+def test_limits_that_cp_sat_cannot_hold_are_named() -> None:
+    for limits in ((-(2.0**63), 3.0), (0.0, 2.0**63), (0.0, 1e30)):
+        with pytest.raises(InputError, match=r"variable x has limits beyond 2\^62"):
+            declared(lone(1.0, limits), method="cp-sat")
+
+
+@pytest.mark.parametrize(("library", "whole"), [*product(("pyomo", "cvxpy"), (True, False))])
+@pytest.mark.parametrize(("limits", "wanted"), [((1.5, 4.5), 1.5), ((-4.5, -1.5), -1.5), ((-3.0, 3.0), 0.0)])
+def test_a_variable_that_occurs_nowhere_keeps_its_limits(
+    library: str, whole: bool, limits: tuple[float, float], wanted: float
+) -> None:
+    """In a solution, and where there was no time for one."""
+    wanted = math.copysign(math.ceil(abs(wanted)), wanted) if whole else wanted
+    seen: list[np.ndarray] = []
+    for time_limit in (None, 0.0):
+        declared(beside(library, limits, whole, seen.append), time_limit=time_limit)
+    assert [one.tolist() for one in seen] == [[wanted, wanted]] * 2
+
+
+@pytest.mark.parametrize("library", ["pyomo", "cvxpy"])
+def test_nothing_is_between_such_limits(library: str) -> None:
+    shop = beside(library, (0.2, 0.8), True, lambda _: None)
+    with pytest.raises(InputError, match=r"variable other\[0\]: no whole number lies between 0\.2 and 0\.8"):
+        declared(shop)
+
+
+def beside(library: str, limits: tuple[float, float], whole: bool, see: Callable[[np.ndarray], None]) -> Shop:
+    """A shop whose program has two more variables that occur nowhere."""
+    import cvxpy as cp
+    import pyomo.environ as pyo
+
+    def reading(values: Values) -> list[float]:
+        see(values["other"])
+        return read(values)
+
+    shop = Shop(WORTH, WEIGHT, 15.0, library=library, read=reading)
+    program: Any = shop.by_pyomo() if library == "pyomo" else shop.by_cvxpy()
+    if library == "pyomo":
+        program.model.other = pyo.Var(range(2), bounds=limits, domain=pyo.Integers if whole else pyo.Reals)
+        program.variables["other"] = (2,)
+    else:
+        program.variables["other"] = cp.Variable(2, integer=whole, bounds=list(limits))
+        program.decisions = reading
+    shop.program = lambda: program  # type: ignore[method-assign]
+    return shop
+
+
+def test_a_model_has_one_objective_and_the_variables_that_are_named() -> None:
+    import pyomo.environ as pyo
+
+    shop = Shop(WORTH, WEIGHT, 15.0)
+    program = shop.by_pyomo()
+    with pytest.raises(InputError, match="variables: 'y' is no component of the model"):
+        PyomoProgram(program.model, {"y": (7,)}, title="", equations=())
+    shop.program = lambda: program  # type: ignore[method-assign]
+    program.model.other = pyo.Objective(expr=0.0)
+    with pytest.raises(InputError, match="model: it has 2 active objectives, not one: total, other"):
+        declared(shop)
+    program.model.total.deactivate()
+    program.model.other.deactivate()
+    for solve in (lambda: declared(shop), program.solve):
+        with pytest.raises(InputError, match="model: it has 0 active objectives, not one"):
+            solve()
+
+
 def test_the_bound_of_cp_sat_holds_for_an_offset_that_is_lost_in_the_sum() -> None:
     found = declared(lone(4.0, (0, 1000), 1e-16), method="cp-sat")
     assert found.bound is not None
@@ -453,7 +528,27 @@ def test_a_convex_program_that_is_cut_off_has_no_bound(monkeypatch: pytest.Monke
     assert (found.value, found.bound, found.why_stopped) == (5.0, None, WhyStopped.TIME_LIMIT)
 
 
+@pytest.mark.parametrize(
+    ("program", "status"), [(Shop.by_pyomo, "provenInfeasible"), (Shop.by_cvxpy, "infeasible")]
+)
+def test_highs_is_not_believed_that_there_is_no_solution(
+    monkeypatch: pytest.MonkeyPatch, program: Callable[[Shop], Any], status: str
+) -> None:
+    for whole in (True, False):
+        shop = Shop(WORTH, WEIGHT, 15.0, whole=whole)
+        known = program(shop)
+        monkeypatch.setattr(known, "solve", lambda **_: Solved(status, None, {}))
+        monkeypatch.setattr(shop, "program", lambda known=known: known)
+        with pytest.raises(OracleError, match="status 'infeasible, which its multipliers do not prove'"):
+            declared(shop)
+
+
 def test_a_program_without_a_solution_is_an_error() -> None:
+    for whole in (True, False):
+        with pytest.raises(OracleError, match="it is infeasible: no decisions"):
+            declared(Cover(WORTH, WEIGHT, 99.0, whole=whole))
+        with pytest.raises(OracleError, match="status 'infeasible': it is infeasible: no decisions"):
+            declared(Shop(WORTH, WEIGHT, -1.0, whole=whole, library="cvxpy"))
     for method in ("cp-sat", "highs"):
         with pytest.raises(
             OracleError, match=r"^the program of 'shop' is not solved, .*: it is infeasible: no"
@@ -523,7 +618,7 @@ def test_without_time_nothing_is_done_and_nothing_is_claimed() -> None:
     assert found.why_stopped is WhyStopped.TIME_LIMIT
     assert "all variables 0" in found.method
     assert told == [(0.0, "declared: Shop"), (1.0, "incumbent 5, dual bound none")]
-    with pytest.raises(OracleError, match="all variables 0 are no decision"):
+    with pytest.raises(OracleError, match="all variables 0 or at their limit next to it are no decision"):
         declared(Cover(WORTH, WEIGHT, 15.0), time_limit=0.0)
 
 

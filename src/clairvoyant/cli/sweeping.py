@@ -168,6 +168,12 @@ def _print_sweep(described: dict[str, Any]) -> None:
         if row["infeasible"]:
             broken = f"{row['infeasible']:,} decisions were infeasible"
             out.line(f"{row['policy']}: {broken}; such runs are not compared")
+    for row in [*described["policies"], *described["oracles"]]:
+        if row["failed"]:
+            who, of = row.get("policy", row.get("oracle")), row["cells"] + row["failed"]
+            out.line(
+                f"{who}: {row['failed']:,} of {of:,} cells failed or timed out; its means are of the others"
+            )
     failures = described["failures"]
     if failures:
         for row in failures[:MOST_SHOWN]:
