@@ -112,7 +112,6 @@ compared(
     beside=against(["das"], [FIFO]),
     because=Why.SAMPLES,
     settings=True,
-    many=16,
     remark="FIFO-Consolidate is none of the paper's baselines.",
 )
 compared(
@@ -195,7 +194,6 @@ compared(
     how="DAS with and without, the same networks, at two loads on Small; three weights of the outcomes.",
     ours=True,
     places=loads,
-    many=5,
     because=Why.SAMPLES,
     remark="Of machines that look alike the process thinks alike, so that it hardly moves their ranks.",
 )
