@@ -552,7 +552,7 @@ def test_over_jobs(context: Context) -> Finding:
     """
     jobs, played = context.pick((50, 3), (120, 3), (1000, 5))
     where = {f"rho {rho:g}": runs.Setup(jobs, rho=rho) for rho in (2.0, 4.0)}
-    trial = Trial(context, seeds(context, 10, 20, 30), where)
+    trial = Trial(context, seeds(context, 10, 40, 40), where)
     rates = {name: rejections(where[name], trial.sampled, played) for name in track(context, where)}
     said = [
         Statement(
