@@ -454,7 +454,7 @@ def figure_7(context: Context) -> Finding:
     low, normal, high = trials = [
         Trial(
             context,
-            seeds(context, 5, 10, 20),
+            seeds(context, 5, 20, 20),
             {f"rho {rho:g} at Normal": runs.Setup(jobs, rho=rho * rate) for rho in rhos},
         )
         for rate in RATES.values()

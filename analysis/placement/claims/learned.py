@@ -194,6 +194,7 @@ compared(
     how="DAS with and without, the same networks, at two loads on Small; three weights of the outcomes.",
     ours=True,
     places=loads,
+    many=5,
     because=Why.SAMPLES,
     remark="Of machines that look alike the process thinks alike, so that it hardly moves their ranks.",
 )

@@ -272,6 +272,7 @@ def contest(
     *,
     beside: Sequence[str] = (),
     settings: bool = False,
+    many: int = 8,
     further: Iterable[tuple[str, str, str]] = (),
     most: str = "",
     shown: Callable[[Context], Sequence[Table]] = lambda _context: (),
@@ -304,7 +305,7 @@ def contest(
     if few := lacking(groups.values()):
         return few
     setups = places(context) if places else {"Small, rho 0.8": base_setup(context)}
-    sampled = traces(context)
+    sampled = traces(context, many)
     found = _played(context, duels, groups, setups, sampled)
 
     brief = {name for name, group in groups.items() if group.brief}
@@ -398,9 +399,9 @@ def base_setup(context: Context) -> Setup:
     return Setup(context.pick(20, 60, 1000))
 
 
-def traces(context: Context) -> range:
-    """Return the instance seeds of a comparison."""
-    return seeds(context, 3, 6, 20)
+def traces(context: Context, many: int = 8) -> range:
+    """Return the instance seeds of a comparison, so many in the default mode."""
+    return seeds(context, 3, many, 20)
 
 
 def ends(found: np.ndarray, digits: int, sign: str = "") -> str:
