@@ -80,7 +80,8 @@ class Store:
     def known(self, keys: Iterable[str]) -> dict[str, Answer]:
         """Return what is known of these cells, by key, and note that it was used."""
         found = _answers(self.path, self._file, keys)
-        self._write(USE, [{"key": key, "used": self._use} for key in found])
+        if found:
+            self._write(USE, [{"key": key, "used": self._use} for key in found])
         return found
 
     def look(self, key: str) -> Answer | None:

@@ -31,6 +31,17 @@ MOST_STEPS = 10**11  # of the program over all worker-slots, half a minute
 
 
 @njit(cache=True, error_model="numpy")
+def room(capacity, demand, most):  # type: ignore[no-untyped-def]
+    """Return what :func:`.setting.room` does."""
+    result = np.full(len(capacity), most)
+    for h in range(len(capacity)):
+        for r in range(demand.size):
+            if demand[r] > 0:
+                result[h] = min(result[h], capacity[h, r] // demand[r])
+    return result
+
+
+@njit(cache=True, error_model="numpy")
 def rooms(capacity, taken, need, most):  # type: ignore[no-untyped-def]
     """Return how many more of ``need`` fit on each machine in each slot, at most ``most``, [slot][machine].
 

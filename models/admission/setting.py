@@ -67,19 +67,18 @@ class Setting:
         """Return the most workers of the job that run in a slot of the empty cluster under (3)-(7)."""
         if job.worker_bandwidth > job.server_bandwidth:
             return 0
-        most = min(job.chunks, int(self.worker_room(job).sum()))
-        servers = int(self.server_room(job).sum())
-        return int(np.searchsorted(job.servers_for[: most + 1], servers, side="right")) - 1
+        return _most(job, self.worker_room(job), self.server_room(job))
 
     def why_never(self, job: Job) -> str | None:
         """Say why a job can never finish, even alone; ``None`` if it can."""
         slots = self.horizon - job.arrival + 1
         if job.worker_bandwidth > job.server_bandwidth:
             return "a worker has more bandwidth than a parameter server"
-        for what, room in (("worker", self.worker_room(job)), ("parameter server", self.server_room(job))):
-            if room.sum() == 0:
+        rooms = {"worker": self.worker_room(job), "parameter server": self.server_room(job)}
+        for what, room in rooms.items():
+            if not room.any():
                 return f"no machine holds a {what}"
-        most = self.most_workers(job)
+        most = _most(job, *rooms.values())
         if most * slots < job.work:
             return f"{job.work} worker-slots of work, at most {most} in each of the {slots} slots left"
         return None
@@ -94,6 +93,12 @@ class Setting:
         return float(max((t.max(initial=0.0) for t in taken), default=0.0))
 
 
+def _most(job: Job, workers: np.ndarray, servers: np.ndarray) -> int:
+    """Return the most workers that run in a slot where so many of both fit on each machine."""
+    least = job.servers_for[: min(job.chunks, int(workers.sum())) + 1]
+    return int(least.searchsorted(servers.sum(), side="right")) - 1
+
+
 def _share(demand: np.ndarray, total: np.ndarray) -> np.ndarray:
     with np.errstate(divide="ignore", invalid="ignore"):
         return np.where(demand > 0.0, demand / total, 0.0)
@@ -101,8 +106,9 @@ def _share(demand: np.ndarray, total: np.ndarray) -> np.ndarray:
 
 def room(capacity: np.ndarray, demand: np.ndarray, most: int) -> np.ndarray:
     """Return how many times whole demands fit on each machine, at most ``most``, shape (machines,)."""
-    asked = demand > 0
-    result: np.ndarray = (capacity[:, asked] // demand[asked]).min(axis=1, initial=most)
+    from .kernels import room as counted
+
+    result: np.ndarray = counted(capacity, demand, most)
     return result
 
 

@@ -313,7 +313,7 @@ def timely(
 @claim(
     "figure-4",
     "Fig. 4, Sec. V.A",
-    turns=("short jobs, all", "workers on C4, done"),
+    turns=("short jobs, all", "short jobs, done"),
     choices=(OPEN_DELAYS, *OPEN),
 )
 def figure_4(context: Context) -> Finding:

@@ -87,8 +87,10 @@ def _figure_5(context: Context) -> Finding:
     here, slots = on(context, seeds(context, 3, 6, 6), LARGE), setup.slots or 0
     points = checkpoints(slots, 40).tolist()
     whole, end = (here.over_time(PLAYERS, setup, at) for at in (points, [slots]))
-    best = {n: runs.optima(turn(setup), here.seeds)[:, None] for n, turn in here.scenarios.items()}
-    most = max(float(over_fairness({**end.found[n], ORACLE: v}, ORACLE).mean()) for n, v in best.items())
+    some = slice(context.pick(3, 3, 6))  # of the optima, which take long
+    best = {n: runs.optima(turn(setup), here.seeds[some])[:, None] for n, turn in here.scenarios.items()}
+    beside = ({FAIRNESS.label: end.found[n][FAIRNESS.label][some], ORACLE: v} for n, v in best.items())
+    most = max(float(over_fairness(found, ORACLE).mean()) for found in beside)
     return readings.finding(
         end,
         "OGASched trails DRF and FAIRNESS in every reading; even the stationary optimum trails FAIRNESS.",
@@ -109,7 +111,7 @@ def _figure_3(context: Context) -> Finding:
     servers = context.pick((32, 128, 256), (32, 128, 256), (32, 64, 128, 256, 512))
     ports = context.pick((10, 20), (10, 20), (5, 10, 20, 40))
     levels = context.pick((0.1, 1.0, 20.0), (0.1, 1.0, 20.0), (0.1, 0.5, 1.0, 2.0, 5.0, 10.0, 20.0))
-    here, there = (on(context, seeds(context, 3, n, 20)) for n in (10, 15))
+    here, there = on(context), on(context, seeds(context, 3, 15, 20))
     by_servers = here.play(PLAYERS, varied(context, "servers {}", "servers", servers))
     by_ports = here.play(PLAYERS, varied(context, "ports {}", "ports", ports))
     by_level = here.play(PLAYERS, varied(context, LEVEL, "contention", levels), readings.WITH_OPTIMA)

@@ -202,7 +202,7 @@ def _figure_4(context: Context) -> Finding:
 
     Rewards over a grid of eta0 and decay; the best decay of the range against the best outside.
     """
-    here, setup = on(context, seeds(context, 3, 6, 10)), Setup(slots=context.pick(40, 200, 8000))
+    here, setup = on(context, seeds(context, 3, 4, 10)), Setup(slots=context.pick(40, 200, 8000))
     initial = context.pick((1.0, ETA0, 100.0), (1.0, ETA0, 100.0), (0.1, 1.0, 5.0, ETA0, 100.0))
     by_start, by_decay = [_stepped(eta, DECAY) for eta in initial], [_stepped(ETA0, d) for d in DECAYS]
     study = here.play(dict.fromkeys([CONSTANT, *by_start, *by_decay]), {"defaults": setup})

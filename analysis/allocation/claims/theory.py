@@ -384,7 +384,7 @@ def _regret_over_time(context: Context) -> Finding:
 
     Regret over time on default instances; regret per slot at the end against the middle.
     """
-    slots, sampled = context.pick(50, 500, 8000), seeds(context, 3, 4, 10)
+    slots, sampled = context.pick(50, 200, 8000), seeds(context, 3, 4, 10)
     instances = [generate("default", seed, slots=slots) for seed in sampled]
     found = regret_curves(Ogasched, instances, dynamic=True, progress=context.progress)
     figure, axes = new_figure()

@@ -112,7 +112,6 @@ compared(
     beside=against(["das"], [FIFO]),
     because=Why.SAMPLES,
     settings=True,
-    many=16,
     remark="FIFO-Consolidate is none of the paper's baselines.",
 )
 compared(

@@ -120,7 +120,7 @@ def _arrival_aware(context: Context) -> Finding:
     """
     plans = {"all ports": {}, "ports with jobs": {"plan": "ports with jobs"}}
     names = ("as printed", "c = 2", "c = 24", "rho = 0.4")
-    study = readings.sweep(context, plans, (30, 60, 8000), (3, 8, 10), names, (readings.ESDP,))
+    study = readings.sweep(context, plans, (30, 60, 8000), names=names, who=(readings.ESDP,))
     gain = study.samples(lambda f: lead(f["ESDP"][:, 1], f["ESDP"][:, 0]))
     return study.finding(
         "Planning for the ports with jobs earns more than planning for all of them.",

@@ -153,7 +153,7 @@ def sweep(
     context: Context,
     settings: Mapping[str, Mapping[str, Any]],
     slots: Sequence[int] = (30, 60, 2000),
-    instances: tuple[int, int, int] = (3, 6, 10),
+    instances: tuple[int, int, int] = (3, 8, 10),
     names: Sequence[str] = PLANS,
     who: Sequence[str] = (ESDP, *OTHERS),
     lab: Lab | None = None,
