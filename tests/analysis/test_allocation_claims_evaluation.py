@@ -243,7 +243,7 @@ class TestFindings:
         for wins, verdict in ((True, Verdict.HOLDS), (False, Verdict.NOT_REPRODUCED)):
             lab = replace(readings.LAB, averages=partial(averages, wins))
             settings = readings.varied(QUICK, "servers {}", "servers", (16, 32))
-            study = readings.on(QUICK, range(6)).play(experiments.PLAYERS, settings, lab)
+            study = readings.on(QUICK, range(6)).play(experiments.EVERYONE, settings, lab)
             found = readings.finding(study, "", readings.leads(study), title="")
             assert found.verdict is verdict
 

@@ -14,7 +14,7 @@ from ...experiments import lead, seeds, spread, track
 from ...statistics import Samples, growth_exponent
 from ...study import Lab, Printed, Said, Scenarios, Statement, Study, conclude
 from .. import experiments as runs
-from ..experiments import BASELINES, FAIRNESS, OGASCHED, WHO_SEES, Contender, Setup
+from ..experiments import BASELINES, FAIRNESS, FAIRNESS_LITERAL, OGASCHED, WHO_SEES, Contender, Setup
 
 LAB = Lab("allocation", f"{WHO_SEES}. {runs.STEPS}.", runs.averages, None, "reward per slot")
 WITH_OPTIMA = replace(LAB, optima=runs.optima)
@@ -51,6 +51,10 @@ OPEN = (
 
 CHOICES = (*OPEN, "the step: eta0 decay^t of Table 1, or D/(G sqrt T) around (26)")
 
+FORM = "FAIRNESS: a share of all ports of a server, as printed, or of those that have jobs"
+
+AGAINST_FAIRNESS = (*CHOICES, FORM)
+"""The choices of what compares with FAIRNESS; see :func:`by_form`."""
 
 REWARD = "Average reward per slot"
 
@@ -136,6 +140,17 @@ def on(context: Context, sampled: Sequence[int] = (), scenarios: Scenarios = UNI
 def by_step(study: Study, of: Of, names: Mapping[str, str] = STEPS) -> dict[str, np.ndarray]:
     """Return a function of what was found and of a label, by scenario and name of the label in readings."""
     return {f"{n}; {name}": of(found, who) for n, found in study.found.items() for name, who in names.items()}
+
+
+def by_form(study: Study) -> Study:
+    """Return what was found twice: with either form of FAIRNESS in its place, if that played."""
+    forms = {"": FAIRNESS.label, ", FAIRNESS of all ports": FAIRNESS_LITERAL.label}
+    found = {
+        f"{name}{text}": {**f, FAIRNESS.label: f[label]} if label in f else f
+        for text, label in forms.items()
+        for name, f in study.found.items()
+    }
+    return replace(study, found=found)
 
 
 def ours(
