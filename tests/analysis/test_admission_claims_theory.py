@@ -129,12 +129,7 @@ FAULTS: dict[str, tuple[str, Any, str, Any]] = {
         lambda *a: LOG_BOUND(*a) - 1.5,
     ),
     "half the dual": ("weak-duality", theory, "below", lambda small, large: BELOW(small, large / 2)),
-    "small jobs that are worth much the same": (
-        "theorem-4",
-        theory,
-        "rising_run",
-        lambda parts, _highest, last: cases.rising_run(parts, 2.0, last),
-    ),
+    "small jobs that are worth much the same": ("theorem-4", cases, "SMALL_JOBS", (100, 2.0, 1)),
     "a printed schedule that is exact": ("whole-chunks", subroutine, "OasisPrinted", Oasis),
     "a printed schedule of nothing": (
         "whole-chunks",

@@ -146,16 +146,8 @@ def test_a_printed_number_is_compared_with_one_more_run() -> None:
     """Far outside the interval of the mean it may still be one run; beyond that of a run it is not ours."""
     samples = {"": np.array([9.0, 10.0, 11.0, 10.5, 9.5])}
     assert mean_interval(samples[""]).high < 11.5
-    for number, tolerance, word in (
-        (11.5, -np.inf, "undecided"),  # no tolerance is stated, so that nothing agrees
-        (11.5, 3.0, "undecided"),  # one more run may be 3.9 below
-        (11.5, 4.0, "holds"),
-        (15.0, 4.0, "against"),
-        (15.0, 8.0, "holds"),  # it is another number, but close enough
-    ):
-        assert judge([Printed("p", samples, number=number, tolerance=tolerance)])[0].word == word
-    two = Printed("p", {"": np.array([1.0, 1.1])}, number=1.05, tolerance=9.0)
-    assert judge([two])[0].word == "undecided"
+    for number, word in ((11.5, "undecided"), (15.0, "against")):
+        assert judge([Printed("p", samples, number=number)])[0].word == word
 
 
 def test_what_is_known_takes_no_part_in_the_family() -> None:

@@ -21,20 +21,7 @@ from ...experiments import seeds
 from .. import competitive
 from ..competitive import able
 from . import cases
-from .cases import (
-    HAND,
-    SMALL_JOBS,
-    TIE,
-    Played,
-    below,
-    hand_run,
-    holds_unless,
-    plain_job,
-    rising_run,
-    rising_runs,
-    runs,
-    worthwhile,
-)
+from .cases import HAND, TIE, Played, below, hand_run, holds_unless, plain_job, rising_runs, runs, worthwhile
 
 claim = Register("admission")
 
@@ -83,7 +70,11 @@ def theorem_4(context: Context) -> Finding:
     Jobs that take 1 % of the only machine, in rising order of utility; the simplest instances, two jobs of
     which one fits; and random ones, against the exact optimum.
     """
-    hand, random, small = [hand_run(*given) for given in HAND], worthwhile(context), rising_run(*SMALL_JOBS)
+    hand, random, small = (
+        [hand_run(*given) for given in HAND],
+        worthwhile(context),
+        cases.rising_run(*cases.SMALL_JOBS),
+    )
     rows = [(100.0 * r.sizes[1], r.earned, r.least, r.ratio, 2.0 * r.sizes[0]) for r in hand]
     alpha, share, _ = small.sizes
     return finding(
@@ -118,7 +109,7 @@ def small_shares(context: Context) -> Finding:
 
     An instance with w / c = 0.001; jobs of rising utilities that take 1/2 to 1/100 of a machine.
     """
-    worker, small, lines = hand_run(*HAND[3]), rising_run(*SMALL_JOBS), []
+    worker, small, lines = hand_run(*HAND[3]), cases.rising_run(*cases.SMALL_JOBS), []
     within = math.log(small.ratio) <= competitive.log_printed_bound(*small.sizes)
     limits = {x: math.exp(competitive.log_printed_bound(10.0, x, x)) / 20.0 for x in (1e-2, 1e-3, 1e-4, 1e-5)}
     for n, some in rising_runs(context).items():
@@ -288,7 +279,7 @@ def finite_steps(context: Context) -> Finding:
     above = sum(step.relation > alpha * (1 + TIE) for alpha, step in pairs)
     finite = ((step, competitive.finite_steps(alpha, step.largest)) for alpha, step in pairs)
     wrong = sum(step.relation > most * (1 + TIE) for step, most in finite)
-    small = rising_run(*SMALL_JOBS)
+    small = cases.rising_run(*cases.SMALL_JOBS)
     return finding(
         amended_if(above == 0, wrong == 0 and len(pairs) > 0, Verdict.UNDETERMINED),
         "A job that takes a share x of a machine needs (e^{xa} - 1) / x instead of a = alpha, which is more.",

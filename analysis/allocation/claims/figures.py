@@ -23,7 +23,6 @@ from .readings import (
     OURS,
     ahead,
     below_proportion,
-    by_form,
     by_step,
     leads,
     on,
@@ -34,7 +33,7 @@ from .readings import (
 
 claim = Register("allocation")
 
-LEVEL, FORMS = "contention {:g}", (FAIRNESS.label, FAIRNESS_LITERAL.label)
+LEVEL = "contention {:g}"
 
 over_fairness = partial(ahead, theirs=FAIRNESS.label)
 
@@ -53,24 +52,22 @@ def _figure_2(context: Context) -> Finding:
     here, setup = on(context), readings.fig_2(context)
     slots = setup.slots or 0
     points = checkpoints(slots, 40).tolist()
-    whole, few, last = (
+    whole, ends, end = (
         here.over_time(EVERYONE, setup, at) for at in (points, [10, slots // 8, slots], [slots])
     )
-    ends, end = by_form(few), by_form(last)
 
     def behind(other: Contender) -> Statement:
         says = f"{other.label} is ahead of OGASched at slot 10"
         return ours(ends, says, lambda f, who: -ahead(f, who, other.label)[:, 0])
 
     gains = f"OGASched still gains on FAIRNESS after slot {slots // 8}"
-    later = ours(ends, gains, partial(readings.gained, since=1), "points")
+    last = ours(ends, gains, partial(readings.gained, since=1), "points")
     return readings.finding(
         ends,
         "OGASched learns where utilities are curved; where it passes the heuristics units and step decide.",
-        [*leads(end, " at the end"), behind(DRF), behind(FAIRNESS), later],
+        [*leads(end, " at the end"), behind(DRF), behind(FAIRNESS), last],
         whole.figure("figure-2", "Average reward until slot t.", "slot t", points, "x"),
-        readings.earnings(few, "Average reward until slot t"),
-        title="",
+        title="Average reward until slot t",
     )
 
 
@@ -103,16 +100,14 @@ def _figure_5(context: Context) -> Finding:
     points = checkpoints(slots, 40).tolist()
     whole, end = (here.over_time(EVERYONE, setup, at) for at in (points, [slots]))
     best = {n: runs.optima(turn(setup), here.seeds)[:, None] for n, turn in here.scenarios.items()}
-    found = {n: {**f, ORACLE: best[n]} for n, f in end.found.items()}
-    most = {who: max(float(ahead(f, ORACLE, who).mean()) for f in found.values()) for who in FORMS}
+    found = [{**end.found[n], ORACLE: v} for n, v in best.items()]
+    most = {k: max(float(ahead(f, ORACLE, k).mean()) for f in found) for k in readings.FORMS.values()}
     return readings.finding(
-        by_form(end),
+        end,
         "OGASched trails DRF in every reading, and FAIRNESS where that divides a server among the ports with "
         "jobs.",
-        leads(by_form(end)),
+        leads(end),
         whole.figure("figure-5", "Average reward until slot t.", "slot t", points, "x"),
-        readings.earnings(end),
-        title="",
         numbers={
             f"largest lead of the stationary optimum over {k} (%)": round(v, 1) for k, v in most.items()
         },
@@ -131,13 +126,12 @@ def _figure_3(context: Context) -> Finding:
     ports = context.pick((10, 20), (10, 20), (5, 10, 20, 40))
     levels = context.pick((0.1, 1.0, 20.0), (0.1, 1.0, 20.0), (0.1, 0.5, 1.0, 2.0, 5.0, 10.0, 20.0))
     here, there = (on(context, seeds(context, 3, n, 20)) for n in (10, 15))
-    drawn = (
-        here.play(EVERYONE, varied(context, "servers {}", "servers", servers)),
-        here.play(EVERYONE, varied(context, "ports {}", "ports", ports)),
-        here.play(EVERYONE, varied(context, LEVEL, "contention", levels), readings.WITH_OPTIMA),
-        there.play(OGASCHED, varied(context, LEVEL, "contention", (0.1, 1.0, levels[-1]))),
+    by_servers = here.play(EVERYONE, varied(context, "servers {}", "servers", servers))
+    by_ports = here.play(EVERYONE, varied(context, "ports {}", "ports", ports))
+    by_level = here.play(EVERYONE, varied(context, LEVEL, "contention", levels), readings.WITH_OPTIMA)
+    more = there.play(
+        (*OGASCHED, FAIRNESS, FAIRNESS_LITERAL), varied(context, LEVEL, "contention", (0.1, 1.0, levels[-1]))
     )
-    by_servers, by_ports, by_level, more = map(by_form, drawn)
     middle, ten, one = len(servers) // 2, ports.index(10), levels.index(1.0)
     growth, times = f"earns more with {servers[-1]} servers than with {servers[0]}", ports[-1] // 10
     contended = f"at contention {levels[-1]:g} than at 1"
@@ -176,11 +170,10 @@ def _figure_3(context: Context) -> Finding:
                 "points",
             ),
         ],
-        drawn[0].figure("figure-3a", "Reward per slot over the servers.", "servers", servers, "x"),
-        drawn[1].figure("figure-3b", "Reward per slot over the job types.", "job types", ports, "x"),
-        drawn[2].figure("figure-3c", "Reward per slot over the contention.", "contention", levels, "x"),
-        readings.earnings(drawn[2], "Average reward per slot over contention"),
-        title="",
+        by_servers.figure("figure-3a", "Reward per slot over the servers.", "servers", servers, "x"),
+        by_ports.figure("figure-3b", "Reward per slot over the job types.", "job types", ports, "x"),
+        by_level.figure("figure-3c", "Reward per slot over the contention.", "contention", levels, "x"),
+        title="Average reward per slot over contention",
         assumes="When |L| grows, the density stays.",
         numbers={
             "instances, OGASched alone over contention": len(more.seeds),
@@ -240,12 +233,11 @@ def _figure_7(context: Context) -> Finding:
 
     Each utility family alone, over readings of the setting.
     """
-    drawn = on(context).play(EVERYONE, varied(context, "{}", "utility", FAMILIES))
-    study = by_form(drawn)
+    study = on(context).play(EVERYONE, varied(context, "{}", "utility", FAMILIES))
     says = "OGASched earns more with linear utilities than with each of the others"
     last = "all reciprocal: OGASched is ahead of FAIRNESS"
     coarse, fine = (  # the units decide the scale
-        replace(study, found={units: drawn.found[units]}) for units in ("8 cores, 64 GB", "1 core, 1 GB")
+        replace(study, found={units: study.found[units]}) for units in ("8 cores, 64 GB", "1 core, 1 GB")
     )
     return readings.finding(
         study,
@@ -258,8 +250,7 @@ def _figure_7(context: Context) -> Finding:
         ],
         coarse.figure("figure-7a", "Reward by utility family.", ""),
         fine.figure("figure-7b", "Reward by utility family.", ""),
-        readings.earnings(drawn, "Average reward per slot by utility family"),
-        title="",
+        title="Average reward per slot by utility family",
     )
 
 

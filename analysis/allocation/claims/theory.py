@@ -220,18 +220,17 @@ def _equation_16(context: Context) -> Finding:
 
 def _slot_by_slot(instance: AllocationInstance, best: np.ndarray) -> tuple[bool, bool]:
     """Tell whether (15) holds in all slots of a run with a falling step, with eta_t and with eta_(t-1)."""
-    eta = 0.5 ** np.arange(1, instance.setting.slots + 1)[:, None]
     run = play(Ogasched("decay", "fair", eta0=0.5, decay=0.5), instance, keep_decisions=True)
-    points = np.array(run.decisions)
-    slopes = np.array(
-        [instance.setting.supergradient(y, x) for y, x in zip(points, instance.arrivals, strict=True)]
+    points, eta = np.array(run.decisions), 0.5 ** np.arange(1, instance.setting.slots + 1)
+    pairs = zip(points, instance.arrivals, strict=True)
+    slopes, away = np.array([instance.setting.supergradient(*pair) for pair in pairs]), points - best
+    distance, length, towards = (
+        (v * w).sum(axis=(1, 2)) for v, w in ((away, away), (slopes, slopes), (slopes, away))
     )
-    away = ((points - best) ** 2).sum(axis=(1, 2))
-    squared = (slopes**2).sum(axis=(1, 2))[:-1]
-    towards = (slopes * (points - best)).sum(axis=(1, 2))[:-1]
-    steps = np.stack([eta[1:, 0], eta[:-1, 0]])
-    right = away[:-1] + steps**2 * squared + 2.0 * steps * towards
-    printed, amended = (away[1:] <= right + 1e-9 * np.maximum(1.0, abs(right))).all(axis=1).tolist()
+    right = [
+        distance[:-1] + step**2 * length[:-1] + 2.0 * step * towards[:-1] for step in (eta[1:], eta[:-1])
+    ]
+    printed, amended = (bool((distance[1:] <= r + 1e-9 * np.maximum(1.0, abs(r))).all()) for r in right)
     return printed, amended
 
 

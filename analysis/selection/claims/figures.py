@@ -5,16 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import cache
-from itertools import islice, pairwise
-from typing import Any
+from itertools import islice
 
 import numpy as np
 
 from ....models.selection.instance import SelectionInstance
 from ....online.selection import statistics
 from ....online.selection.esdp import scaling
-from ...claim import Context, Figure, Finding, Register, Verdict, Why, table
-from ...experiments import lead, track
+from ...claim import Context, Finding, Register, Verdict, Why
+from ...experiments import lead
 from ...study import ORACLE, Printed, Said, Statement, Study, conclude, judge
 from ..experiments import ESDP as AWARE
 from ..experiments import PRINTED, Setup, instance, played, rewards
@@ -57,36 +56,10 @@ def over_time(
     return sweep(context, {f"t = {t}": {"until": t} for t in times}, SLOTS, instances, names), times
 
 
-def over_all(context: Context) -> tuple[list[Study], list[int]]:
-    """Return the same, and besides on fewer instances in the readings that change one thing else."""
+def over_all(context: Context) -> tuple[Study, list[int]]:
+    """Return the same, and the readings that change one thing else, on fewer instances."""
     (plans, times), (others, _) = over_time(context), over_time(context, readings.SINGLE[3:], (3, 6, 10))
-    return [plans, others], times
-
-
-def together(studies: Sequence[Study]) -> Study:
-    """Return all that studies found as one, with the numbers of the first."""
-    found = dict[str, Found]()
-    for one in studies:
-        found |= {name: {**found.get(name, {}), **f} for name, f in one.found.items()}
-    return replace(studies[0], found=found)
-
-
-def told(
-    studies: Sequence[Study], headline: str, said: Sequence[Said], *shown: Figure, **more: Any
-) -> Finding:
-    """Return the finding of what is said of studies together, with the table of each."""
-    first = studies[0]
-    return conclude(
-        headline,
-        said,
-        *(grid for one in studies for grid in one.grid(LAB.unit)),
-        *shown,
-        scenarios=together(studies).found,
-        note=LAB.note,
-        numbers={"instances": len(first.seeds), **first.numbers},
-        small=first.small,
-        **more,
-    )
+    return replace(plans, found={**plans.found, **others.found}), times
 
 
 def grows(says: str, samples: Found, first: int = 0) -> Statement:
@@ -108,7 +81,7 @@ def outgrows(study: Study) -> list[Statement]:
     return [grows(f"ESDP grows by more than {other}", by_reading) for other, by_reading in ahead.items()]
 
 
-@claim("improvements", "Abstract, Sec. 1, Sec. 4.1", turns=("c = 12, all ports", "rho = 0.4"), choices=OPEN)
+@claim("improvements", "Abstract, Sec. 1, Sec. 4.1", turns=(PLANS[2], "rho = 0.4"), choices=OPEN)
 def _improvements(context: Context) -> Finding:
     """In the default settings ESDP outperforms the baselines by up to 73, 36 and 28 %.
 
@@ -161,13 +134,12 @@ def _figure_3(context: Context) -> Finding:
 
     The ratio at the end less that after a tenth of the slots.
     """
-    studies, times = over_all(context)
-    study, said = together(studies), []
+    study, times = over_all(context)
+    said = []
     for other in OTHERS:
         ratio = {name: paired_ratio(f[ESDP], f[other]) for name, f in study.found.items()}
         said.append(grows(f"the ratio to {other} grows from t = {times[1]} to t = {times[-1]}", ratio, 1))
-    return told(
-        studies,
+    return study.finding(
         "In most readings ESDP earns more relative to each baseline the longer it runs; with c = 2 runs do "
         "not decide.",
         said,
@@ -187,10 +159,10 @@ def _figure_4(context: Context) -> Finding:
 
     Averages until a 20th, half and all of the slots; how often the average of 20 slots turns.
     """
-    studies, times = over_all(context)
-    study, turned = together(studies), {}
+    study, times = over_all(context)
+    turned = {}
     for name, game in games(study).items():
-        seen = studies[name not in PLANS].seeds
+        seen = study.seeds[: len(study.found[name][ESDP])]
         paths = [rewards(player(ESDP, game), game.setup, seed)[:20] for seed in seen]
         turned[name] = np.array([turns(path) - 1.0 for path in paths])
     flattens = study.samples(lambda f: 2.0 * f[ESDP][:, 3] - f[ESDP][:, 0] - f[ESDP][:, -1])
@@ -200,12 +172,12 @@ def _figure_4(context: Context) -> Finding:
         Statement("it rises less in the second half than before", flattens, digits=2),
         Statement("it turns more than once in the first 20 slots", turned, "times more"),
     ]
-    return told(
-        studies,
+    shown = replace(study, found={name: study.found[name] for name in PLANS if name in study.found})
+    return study.finding(
         "With c = 12 ESDP's average AOU rises by more than that of the baselines, and flattens; with c = 2 "
         "runs do not decide.",
         said,
-        studies[0].figure("figure-4", "Average AOU until slot t.", "slots", times),
+        shown.figure("figure-4", "Average AOU until slot t.", "slots", times),
     )
 
 
@@ -245,27 +217,6 @@ def _figure_4_oracle(context: Context) -> Finding:
         assumes=f"On the two ports each has a job with probability {RHO:g}, independently, as in Sec. 2.2.",
         proof="Of two ports worth 1/2, whichever Algorithm 1 picks has no job while the other has one with "
         "probability rho (1 - rho). So it misses half of that per slot in expectation, at every t.",
-    )
-
-
-@claim("figure-5", "Fig. 5, Sec. 4.1", HOLDS, ours=True)
-def _figure_5(context: Context) -> Finding:
-    """The overhead of ESDP grows with the graph, and stays polynomial in the number of channels.
-
-    The cells that Algorithm 2 fills, counted while it runs, for graphs of growing size.
-    """
-    rows, delta = [], float(statistics.delta("loglog", 100.0))
-    for n in track(context, range(2, context.pick(8, 12, 16), 2)):
-        last = int(programs("loglog", 100.0, n)) - 1
-        filled = len(algorithm.literal_table(algorithm.case([1] * n, [1] * n, [[1]] * n, [2], last)))
-        m = 0.5 * n
-        rows.append((n, filled, round((n + 1) * 3 * (m * (m / delta + 1.0) + 1.0))))
-    title = "Cells of Algorithm 2, c = 2, one kind, t = 100, alpha = 0.5"
-    return algorithm.found_if(
-        all(a[1] < b[1] for a, b in pairwise(rows)) and all(row[1] <= row[2] for row in rows),
-        "The table of Algorithm 2 grows with the channels like their cube, as (18) and (19) say.",
-        {"sizes": len(rows)},
-        table(title, "channels | cells filled | at most, a cubic polynomial", rows),
     )
 
 
@@ -389,12 +340,19 @@ def _figure_9(context: Context) -> Finding:
         names, two = ("c = 2, ports with jobs, T = 1000",), dict(islice(levels.items(), 2))
         studies.append(sweep(context, two, instances=(3, 6, 6), names=names, who=OTHERS))
         studies.append(sweep(context, levels, instances=(3, 15, 20), names=names, who=(ESDP,)))
-    study = together(studies)
-    return told(
-        studies,
+    found = dict[str, Found]()
+    for one in studies:
+        found |= {name: {**found.get(name, {}), **f} for name, f in one.found.items()}
+    study = replace(studies[0], found=found)
+    return conclude(
         "ESDP earns more, not less, when the arrival probability goes from 0.8 to 1.",
         [*(study.rises(who, 0, 1) for who in (ESDP, *OTHERS)), study.rises(ESDP, 1, 2, falls=True)],
+        *(grid for one in studies for grid in one.grid(LAB.unit)),
         studies[0].figure("figure-9", "Average AOU by rho.", "rho", (0.2, 0.8, 1.0)),
+        scenarios=found,
+        note=LAB.note,
+        numbers={"instances": len(study.seeds), **study.numbers},
+        small=context.quick,
         assumes="Nearly all algorithms are taken to be ESDP and the three baselines; of a reading that names "
         "no T, the slots are those of the numbers.",
         remark="The reason given, elements of x in the interior of X, cannot be: they are 0 or 1.",

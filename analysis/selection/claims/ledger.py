@@ -32,7 +32,7 @@ LEDGER: dict[str, tuple[str, ...] | str] = {
     "Fig. 2": ("figure-2", "improvements", "hswf-strategy"),
     "Fig. 3": ("figure-3",),
     "Fig. 4": ("figure-4", "figure-4-oracle"),
-    "Fig. 5": "not checked: times of a machine that is not here; a claim of ours counts cells",
+    "Fig. 5": "not checked: times of a machine that is not here; algorithm-2-complexity counts",
     **{f"Fig. {n}": (f"figure-{n}",) for n in (6, 7, 8, 9, 10, 11, 13)},
     "Fig. 12": ("figure-12", "leading-position"),
     "Table 1": DEFINES,
