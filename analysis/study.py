@@ -77,11 +77,10 @@ class Printed(Statement):
     """
 
     number: float = 0.0
-    rounding: float = 0.0  # by how much it may be off because it is rounded
 
     def tests(self, scenario: str) -> list[Test]:
         """Return one test: whether the number could be one more sample."""
-        return [Test(p_of_next(self.samples[scenario], self.number, self.rounding), False, None)]
+        return [Test(p_of_next(self.samples[scenario], self.number), False, None)]
 
     def found(self, scenario: str) -> str:
         """Return the interval in which one more run lies."""

@@ -70,11 +70,8 @@ def theorem_4(context: Context) -> Finding:
     Jobs that take 1 % of the only machine, in rising order of utility; the simplest instances, two jobs of
     which one fits; and random ones, against the exact optimum.
     """
-    hand, random, small = (
-        [hand_run(*given) for given in HAND],
-        worthwhile(context),
-        cases.rising_run(*cases.SMALL_JOBS),
-    )
+    hand, random = [hand_run(*given) for given in HAND], worthwhile(context)
+    small = cases.rising_run(*cases.SMALL_JOBS)
     rows = [(100.0 * r.sizes[1], r.earned, r.least, r.ratio, 2.0 * r.sizes[0]) for r in hand]
     alpha, share, _ = small.sizes
     return finding(
@@ -109,7 +106,8 @@ def small_shares(context: Context) -> Finding:
 
     An instance with w / c = 0.001; jobs of rising utilities that take 1/2 to 1/100 of a machine.
     """
-    worker, small, lines = hand_run(*HAND[3]), cases.rising_run(*cases.SMALL_JOBS), []
+    both, lines = (hand_run(*HAND[3]), cases.rising_run(*cases.SMALL_JOBS)), []
+    worker, small = both
     within = math.log(small.ratio) <= competitive.log_printed_bound(*small.sizes)
     limits = {x: math.exp(competitive.log_printed_bound(10.0, x, x)) / 20.0 for x in (1e-2, 1e-3, 1e-4, 1e-5)}
     for n, some in rising_runs(context).items():
@@ -119,11 +117,7 @@ def small_shares(context: Context) -> Finding:
         lines.append((f"1/{n}", alpha / n, best.ratio, best.ratio / (2 * alpha), proven / (2 * alpha)))
     shrinks = all(1.0 < after < before for before, after in pairwise(limits.values()))
     return finding(
-        amended_if(
-            max(r.ratio / r.sizes[0] for r in (worker, small)) <= 2.0,
-            within and shrinks,
-            Verdict.UNDETERMINED,
-        ),
+        amended_if(all(r.ratio <= 2.0 * r.sizes[0] for r in both), within and shrinks, Verdict.UNDETERMINED),
         "Appendix E.B does assume small jobs; but a job's share of a machine has to be small after it is "
         "multiplied by alpha.",
         {

@@ -17,19 +17,7 @@ from .. import experiments as runs
 from ..experiments import DRF, EVERYONE, FAIRNESS, FAIRNESS_LITERAL, OGASCHED, Contender, Setup
 from ..regret import checkpoints
 from . import readings
-from .readings import (
-    AGAINST_FAIRNESS,
-    CHOICES,
-    OURS,
-    ahead,
-    below_proportion,
-    by_step,
-    leads,
-    on,
-    ours,
-    rises,
-    varied,
-)
+from .readings import CHOICES, OURS, ahead, below_proportion, by_step, leads, on, ours, rises, varied
 
 claim = Register("allocation")
 
@@ -42,7 +30,7 @@ over_fairness = partial(ahead, theirs=FAIRNESS.label)
     "figure-2",
     "Fig. 2, Sec. 4.1",
     turns=("1 core, 1 GB; OGASched (Table 1)", "8 cores, 64 GB; OGASched (Table 1)"),
-    choices=AGAINST_FAIRNESS,
+    choices=readings.AGAINST_FAIRNESS,
 )
 def _figure_2(context: Context) -> Finding:
     """OGASched starts behind DRF and FAIRNESS, overtakes them, still gains later, and leads all four.
@@ -87,7 +75,7 @@ LARGE: Scenarios = {
     "figure-5",
     "Fig. 5, Sec. 4.3",
     Verdict.NOT_REPRODUCED,
-    choices=(*AGAINST_FAIRNESS, "density of the graph: 2.5 or 10 ports a server"),
+    choices=(*readings.AGAINST_FAIRNESS, "density of the graph: 2.5 or 10 ports a server"),
 )
 def _figure_5(context: Context) -> Finding:
     """At the large scale (100 job types, 1024 servers) OGASched still leads.
@@ -101,20 +89,19 @@ def _figure_5(context: Context) -> Finding:
     whole, end = (here.over_time(EVERYONE, setup, at) for at in (points, [slots]))
     best = {n: runs.optima(turn(setup), here.seeds)[:, None] for n, turn in here.scenarios.items()}
     found = [{**end.found[n], ORACLE: v} for n, v in best.items()]
-    most = {k: max(float(ahead(f, ORACLE, k).mean()) for f in found) for k in readings.FORMS.values()}
+    forms = readings.FORMS.values()
+    most = {who: round(max(float(ahead(f, ORACLE, who).mean()) for f in found), 1) for who in forms}
     return readings.finding(
         end,
         "OGASched trails DRF in every reading, and FAIRNESS where that divides a server among the ports with "
         "jobs.",
         leads(end),
         whole.figure("figure-5", "Average reward until slot t.", "slot t", points, "x"),
-        numbers={
-            f"largest lead of the stationary optimum over {k} (%)": round(v, 1) for k, v in most.items()
-        },
+        numbers={f"largest lead of the stationary optimum over {who} (%)": v for who, v in most.items()},
     )
 
 
-@claim("figure-3", "Fig. 3, Sec. 4.2", Verdict.NOT_REPRODUCED, choices=AGAINST_FAIRNESS)
+@claim("figure-3", "Fig. 3, Sec. 4.2", Verdict.NOT_REPRODUCED, choices=readings.AGAINST_FAIRNESS)
 def _figure_3(context: Context) -> Finding:
     """OGASched leads at every scale and contention; rewards grow with |R|, less with |L|, and fall with
     contention beyond 1.
@@ -227,7 +214,7 @@ def _parts(who: Contender, setup: Setup, seed: int) -> tuple[float, float]:
 FAMILIES = ("linear", "log", "reciprocal", "poly")
 
 
-@claim("figure-7", "Fig. 7, Sec. 4.2", Verdict.NOT_REPRODUCED, choices=AGAINST_FAIRNESS)
+@claim("figure-7", "Fig. 7, Sec. 4.2", Verdict.NOT_REPRODUCED, choices=readings.AGAINST_FAIRNESS)
 def _figure_7(context: Context) -> Finding:
     """Linear utilities give far more reward than the others, and OGASched leads with each of the four.
 

@@ -67,8 +67,8 @@ def _table_2(context: Context) -> Finding:
     means = {who: float((100.0 * (own / v - 1.0)).mean()) for who, v in zip(BASELINES, others, strict=True)}
     return readings.finding(
         study,
-        "With the step of Table 1 OGASched trails in coarse units of CPU and MEM, and leads in fine ones; the "
-        "paper names none.",
+        "With the step of Table 1 OGASched trails in coarse units of CPU and MEM, and leads in fine ones; "
+        "the paper names none.",
         [
             *(
                 ours(
@@ -96,9 +96,7 @@ def _table_2_consistency(context: Context) -> Finding:
     reverses = (first[0] < last[0]) != (second[0] < last[0])
     drawn = runs.averages(TABLE_1, usual(context), seeds(context, 8, 20, 20))
     mean, _, high = mean_interval(drawn)
-    apart = (
-        100.0 * (high / mean - 1.0) * float(np.sqrt(2 * len(drawn)))
-    )  # the interval of a difference of two
+    apart = float(100.0 * (high / mean - 1.0) * np.sqrt(2 * len(drawn)))  # of two draws, with 95 %
     rows = zip(ALGORITHMS, first, second, (f"{d:+.2f}" for d in differ), strict=True)
     title = "One setting, printed twice: average reward per slot"
     return finding(
