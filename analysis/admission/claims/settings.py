@@ -116,7 +116,7 @@ def chunk_time(context: Context) -> Finding:
     some, rng = drawn(context), context.rng()
     sent = np.array([[2.0 * job.gradient_size / job.worker_bandwidth for job in i.jobs] for i in some])
     ranges = Ranges().minibatches, Ranges().minibatch_time
-    many, long = (np.exp(rng.uniform(*np.log(ends), sent.shape)) for ends in ranges)
+    many, long = (ends[0] * (ends[1] / ends[0]) ** rng.random(sent.shape) for ends in ranges)
     times = {
         "uniformly": np.array([[float(job.chunk_time) for job in i.jobs] for i in some]),
         "uniformly in the logarithm": many * (long + sent),

@@ -249,13 +249,12 @@ def whole_chunks(_context: Context) -> Finding:
     What OASiS earns with printed and with exact schedules of a job in four slots with one worker: as many
     chunks as there is time for, and as many as whole chunks per slot leave time for.
     """
-    lines = []
+    lines: list[tuple[str, int, float, float]] = []
     for m in (0.07, 0.03, 0.013):
         for chunks in (math.floor(4.0 / m), 4 * math.floor(1.0 / m)):
             job = one_job(4, chunks, 1, m, 1.0)
-            lines.append(
-                (f"{100.0 * m:g}", chunks, *(play(p(floor=False), job).total for p in (Oasis, OasisPrinted)))
-            )
+            totals = [play(policy(floor=False), job).total for policy in (Oasis, OasisPrinted)]
+            lines.append((f"{100.0 * m:g}", chunks, totals[0], totals[1]))
     printed, amended = (all(0.0 < line[2] == line[3] for line in lines[at::2]) for at in (0, 1))
     return finding(
         amended_if(printed, amended, Verdict.UNDETERMINED),

@@ -53,7 +53,10 @@ def _columns(context: Context) -> Study:
 @claim(
     "table-2",
     "Table 2",
-    turns=("1 core, 1 GB; OGASched (Table 1)", "8 cores, 64 GB; OGASched (Table 1)"),
+    turns=(
+        "8 cores, 64 GB, FAIRNESS of all ports; OGASched (constant)",
+        "8 cores, 64 GB; OGASched (Table 1)",
+    ),
     choices=readings.AGAINST_FAIRNESS,
 )
 def _table_2(context: Context) -> Finding:
@@ -67,8 +70,7 @@ def _table_2(context: Context) -> Finding:
     means = {who: float((100.0 * (own / v - 1.0)).mean()) for who, v in zip(BASELINES, others, strict=True)}
     return readings.finding(
         study,
-        "With the step of Table 1 OGASched trails in coarse units of CPU and MEM, and leads in fine ones; "
-        "the paper names none.",
+        "Whether OGASched leads depends on its step, the form of FAIRNESS and the units of CPU and MEM.",
         [
             *(
                 ours(
