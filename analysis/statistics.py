@@ -76,21 +76,18 @@ def p_of_mean(samples: Samples) -> float:
     return _p_of_t(_finite("samples", samples), 0.0, 0.0)
 
 
-def p_of_next(samples: Samples, number: float, rounding: float = 0.0) -> float:
-    """Return how likely one more sample is as far from the mean as a number, which may be rounded.
-
-    1 for a single sample.
-    """
-    return _p_of_t(_finite("samples", samples), number, 1.0, rounding)
+def p_of_next(samples: Samples, number: float) -> float:
+    """Return how likely one more sample is as far from the mean as a number: 1 for a single sample."""
+    return _p_of_t(_finite("samples", samples), number, 1.0)
 
 
-def _p_of_t(samples: np.ndarray, number: float, more: float, rounding: float = 0.0) -> float:
+def _p_of_t(samples: np.ndarray, number: float, more: float) -> float:
     from scipy.special import stdtr
 
     if samples.size < 2:
         return 1.0
     exact = EXACT * max(abs(samples).max(), abs(number))  # digits beyond these are rounding
-    away = max(0.0, abs(samples.mean() - number) - rounding)
+    away = abs(samples.mean() - number)
     error = samples.std(ddof=1) * np.sqrt(more + 1.0 / samples.size)
     if away <= exact:
         return 1.0

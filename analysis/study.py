@@ -23,7 +23,6 @@ from .statistics import holm, mean_band, mean_interval, p_of_mean, p_of_next, pr
 
 LEVEL = 0.05  # of all tests of a claim together: the chance to decide any of them wrongly
 AS_IS = {"": lambda setup: setup}  # the scenario of a text that leaves nothing open which a setup holds
-FEWEST = 3  # runs without which nothing is said of a printed number
 MOST = 4  # scenarios that a table has columns for, or a table each; more of them are rows
 
 WORDS = {True: "holds", False: "does not", None: "undecided"}
@@ -72,16 +71,16 @@ class Statement:
 
 @dataclass(frozen=True)
 class Printed(Statement):
-    """One number that a text prints of one run: it agrees if it lies where one more run of ours would."""
+    """One number that a text prints of one run: it disagrees if one more run of ours would not be there.
+
+    That it agrees is never said: the wider samples are spread, the more numbers are in reach.
+    """
 
     number: float = 0.0
-    rounding: float = 0.0  # by how much it may be off because it is rounded
 
     def tests(self, scenario: str) -> list[Test]:
-        """Return one test: whether the number could be one more sample; of few samples nothing is said."""
-        samples = self.samples[scenario]
-        agrees = True if len(samples) >= FEWEST else None
-        return [Test(p_of_next(samples, self.number, self.rounding), False, agrees)]
+        """Return one test: whether the number could be one more sample."""
+        return [Test(p_of_next(self.samples[scenario], self.number), False, None)]
 
     def found(self, scenario: str) -> str:
         """Return the interval in which one more run lies."""
@@ -279,7 +278,8 @@ class Study:
 
     def grid(self, title: str, digits: int = 1) -> list[Table]:
         """Return mean and half width: a table per scenario; more than MOST stand below each other in one."""
-        note = f". {len(self.seeds)} instances, mean ± 95 % half width. {self.lab.note}"
+        counts = sorted({len(v) for found in self.found.values() for v in found.values()})
+        note = f". {' or '.join(map(str, counts))} instances, mean ± 95 % half width. {self.lab.note}"
         grids = {
             name: [(label, *(spread(column, digits) for column in v.T)) for label, v in found.items()]
             for name, found in self.found.items()

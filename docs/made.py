@@ -87,7 +87,7 @@ def folded(summary: str, body: str) -> str:
 
 def errata(problem: str) -> str:
     """Return what the audit finds of a paper: the statements in doubt one by one, then the others."""
-    kept = json.loads((HERE / "findings" / f"{problem}.json").read_text(encoding="utf-8"))
+    kept, full = found_of(problem), full_of(problem)
     papers = [one for one in kept["findings"] if not one["ours"]]
     found = {
         verdict: [one for one in papers if one["verdict"] == verdict] for verdict in (*DOUBTFUL, "holds")
@@ -96,14 +96,42 @@ def errata(problem: str) -> str:
     text[0] += ", ".join(f"{verdict} {len(some)}" for verdict, some in found.items() if some) + ".\n"
     for verdict in DOUBTFUL:
         if found[verdict]:
-            text += [f"## {verdict.capitalize()}\n", *(erratum(one) for one in found[verdict])]
-    text += ["## Holds\n", listed(found["holds"])]
+            text += [f"## {verdict.capitalize()}\n", *(erratum(one, full) for one in found[verdict])]
+    text += ["## Holds\n", listed(found["holds"], full)]
     if ours := [one for one in kept["findings"] if one["ours"]]:
-        text += ["## Our own statements\n", listed(ours)]
-    path = HERE / "findings" / "full" / f"{problem}.json"
-    if path.exists():
-        text += at_full_size(kept["findings"], json.loads(path.read_text(encoding="utf-8"))["findings"])
+        text += ["## Our own statements\n", listed(ours, full)]
+    if full:
+        text += at_full_size(kept["findings"], full.values())
     return "\n".join(text)
+
+
+def found_of(problem: str, mode: str = "") -> dict[str, Any]:
+    """Return what is kept of an audit of a problem, with default sizes or of another mode."""
+    path = HERE / "findings" / mode / f"{problem}.json"
+    found: dict[str, Any] = json.loads(path.read_text("utf-8")) if path.exists() else {"findings": []}
+    return found
+
+
+def full_of(problem: str) -> dict[str, Mapping[str, Any]]:
+    """Return what an audit at the sizes of the paper found, by claim."""
+    return {one["claim"]: one for one in found_of(problem, "full")["findings"]}
+
+
+def otherwise(one: Mapping[str, Any], full: Mapping[str, Mapping[str, Any]]) -> str:
+    """Return the verdict at the sizes of the paper where it is another one, else nothing."""
+    found: str = full.get(one["claim"], one)["found"]
+    return "" if found == one["found"] else found
+
+
+def differing(problem: str) -> str:
+    """Return which claims have another verdict at the sizes of the paper, and of which none is kept."""
+    found, full = found_of(problem)["findings"], full_of(problem)
+    told = {one["claim"].partition("/")[2]: otherwise(one, full) for one in found}
+    other = ", ".join(f"`{name}` ({text})" for name, text in told.items() if text) or "none"
+    lacking = ", ".join(f"`{one['claim'].partition('/')[2]}`" for one in found if one["claim"] not in full)
+    return (
+        f"Other verdicts at the sizes of the paper: {other}. Not checked at those sizes: {lacking or 'none'}."
+    )
 
 
 def at_full_size(findings: Iterable[Mapping[str, Any]], full: Iterable[Mapping[str, Any]]) -> list[str]:
@@ -125,15 +153,23 @@ def at_full_size(findings: Iterable[Mapping[str, Any]], full: Iterable[Mapping[s
     ]
 
 
-def listed(findings: Iterable[Mapping[str, Any]]) -> str:
+def listed(findings: Iterable[Mapping[str, Any]], full: Mapping[str, Mapping[str, Any]]) -> str:
     """Return a table of findings."""
-    lines = [[plain(one[key]) for key in ("where", "says", "headline", "verdict")] for one in findings]
+    lines = [
+        [
+            *(plain(one[key]) for key in ("where", "says", "headline")),
+            plain(one["verdict"]) + (f" (with `--full`: {other})" if (other := otherwise(one, full)) else ""),
+        ]
+        for one in findings
+    ]
     return rows(("where", "statement", "found", "verdict"), lines)
 
 
-def erratum(one: Mapping[str, Any]) -> str:
+def erratum(one: Mapping[str, Any], full: Mapping[str, Mapping[str, Any]]) -> str:
     """Return a statement, what was found of it, and all that shows it."""
     text = [f"### {plain(one['where'])}\n", f"> {plain(one['says'])}\n", f"**{plain(one['headline'])}**\n"]
+    if other := otherwise(one, full):
+        text.append(f"At the sizes of the paper, with `--full`, the verdict is another one: {other}.\n")
     for part, label in (("assumes", "Assumed. "), ("remark", "")):
         text += [label + "\n\n".join(map(plain, one[part].split("\n\n"))) + "\n"] if one[part] else []
     if one["choices"]:
@@ -268,5 +304,6 @@ def took(cell: Mapping[str, Any] | None) -> str:
 
 
 MAKERS: dict[str, Callable[[str], str]] = {
-    one.__name__: one for one in (errata, policies, oracles, reference, module, options, picture, scaling)
+    one.__name__: one
+    for one in (errata, differing, policies, oracles, reference, module, options, picture, scaling)
 }

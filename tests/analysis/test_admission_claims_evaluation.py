@@ -25,7 +25,7 @@ from clairvoyant.analysis.admission.experiments import (
 )
 from clairvoyant.analysis.claim import Claim, Context, Finding, Verdict
 from clairvoyant.analysis.study import Study, judge
-from clairvoyant.models.admission.generate import NoJobFitsError
+from clairvoyant.models.admission.generate import NoJobFitsError, Ranges
 from clairvoyant.online.admission import Oasis
 from clairvoyant.online.play import play
 
@@ -88,6 +88,13 @@ def test_jobs_that_fit_at_once_would_be_noticed(monkeypatch: pytest.MonkeyPatch)
     """Where half of the jobs can be done within 15 slots, the ranges need no amendment."""
     monkeypatch.setattr(settings, "lengths", lambda some: np.ones((len(some), len(some[0].jobs))))
     assert CLAIMS["job-ranges"].check(Context(mode="quick")).verdict is Verdict.HOLDS
+
+
+def test_chunks_that_are_long_even_at_the_lower_ends_would_be_noticed(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(settings, "Ranges", lambda: Ranges(minibatches=(1000, 2000)))
+    assert CLAIMS["chunk-time"].check(Context()).verdict is Verdict.NOT_REPRODUCED
 
 
 def test_where_no_job_can_be_drawn_the_other_instances_decide(monkeypatch: pytest.MonkeyPatch) -> None:

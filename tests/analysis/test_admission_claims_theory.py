@@ -129,6 +129,14 @@ FAULTS: dict[str, tuple[str, Any, str, Any]] = {
         lambda *a: LOG_BOUND(*a) - 1.5,
     ),
     "half the dual": ("weak-duality", theory, "below", lambda small, large: BELOW(small, large / 2)),
+    "small jobs that are worth much the same": ("theorem-4", cases, "SMALL_JOBS", (100, 2.0, 1)),
+    "a printed schedule that is exact": ("whole-chunks", subroutine, "OasisPrinted", Oasis),
+    "a printed schedule of nothing": (
+        "whole-chunks",
+        subroutine,
+        "OasisPrinted",
+        lambda **_: Oasis(floor=False, scale=1e9),
+    ),
     "a payoff more": ("exact-schedule", subroutine, "payoff", lambda case: PAYOFF(case) + 1.0),
 }
 """By name: a claim, and what is put where in the code that its check rests on."""

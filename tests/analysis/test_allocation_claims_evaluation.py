@@ -19,6 +19,7 @@ from clairvoyant.analysis.allocation.experiments import (
     CONSTANT,
     DRF,
     FAIRNESS,
+    FAIRNESS_LITERAL,
     OGASCHED,
     PER_SLOT,
     SPREADING,
@@ -72,7 +73,7 @@ class TestEveryClaim:
 
     def test_says_who_sees_what(self, name: str) -> None:
         titles = [table.title for table in finding(name).tables]
-        without = {"table-1", "table-2-consistency", "running-time"}
+        without = {"table-2-consistency", "running-time"}
         assert name in without or any(re.search("(before|after)", title) for title in titles)
 
 
@@ -130,6 +131,10 @@ def test_inconsistency_follows_from_the_printed_numbers_alone(monkeypatch: pytes
     mended = {**tables.TABLE_2, "rho = 0.7": tables.TABLE_2["T = 2000"]}
     monkeypatch.setattr(tables, "TABLE_2", mended)
     assert CLAIMS["table-2-consistency"].check(QUICK).verdict is Verdict.HOLDS
+    monkeypatch.setattr(
+        tables, "TABLE_2", {**mended, "rho = 0.7": tuple(9.0 * x for x in mended["rho = 0.7"])}
+    )
+    assert CLAIMS["table-2-consistency"].check(QUICK).verdict is Verdict.UNDETERMINED
 
 
 class TestReadings:
@@ -145,6 +150,14 @@ class TestReadings:
         assert turn(Setup()).utility == "linear"
         assert turn(Setup(utility="log")).utility == "log"
         assert turn(Setup()).machines == turn(Setup()).requests == "uniform"
+
+    def test_either_form_of_fairness_is_a_reading_of_its_own(self) -> None:
+        earned = {who.label: np.array([[2.0], [2.1], [2.2]]) for who in OGASCHED}
+        earned |= {FAIRNESS.label: np.array([[3.0]] * 3), FAIRNESS_LITERAL.label: np.array([[1.0]] * 3)}
+        study = Study(readings.LAB, {"here": earned}, [""], range(3))
+        said = readings.ours(study, "ahead", partial(readings.ahead, theirs=FAIRNESS.label))
+        (judged,) = judge([said], said.samples)
+        assert (judged.word, judged.signs.count(True), judged.signs.count(False)) == ("depends", 2, 2)
 
     def test_leads_are_per_cent_of_the_larger_mean(self) -> None:
         found = {"a": np.array([[2.0], [4.0]]), "b": np.array([[1.0], [-3.0]])}
@@ -243,7 +256,7 @@ class TestFindings:
         for wins, verdict in ((True, Verdict.HOLDS), (False, Verdict.NOT_REPRODUCED)):
             lab = replace(readings.LAB, averages=partial(averages, wins))
             settings = readings.varied(QUICK, "servers {}", "servers", (16, 32))
-            study = readings.on(QUICK, range(6)).play(experiments.PLAYERS, settings, lab)
+            study = readings.on(QUICK, range(6)).play(experiments.EVERYONE, settings, lab)
             found = readings.finding(study, "", readings.leads(study), title="")
             assert found.verdict is verdict
 

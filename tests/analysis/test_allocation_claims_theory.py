@@ -14,7 +14,7 @@ from clairvoyant.analysis.allocation import CLAIMS, facts
 from clairvoyant.analysis.allocation.claims import gangs, projection, theory
 from clairvoyant.analysis.allocation.claims.ledger import LEDGER
 from clairvoyant.analysis.claim import Context, Finding
-from clairvoyant.models.allocation import gang, geometry
+from clairvoyant.models.allocation import gang, geometry, utility
 from clairvoyant.models.allocation.instance import AllocationInstance
 from clairvoyant.online.allocation.ogasched import Ogasched
 from clairvoyant.online.allocation.printed import OgaschedPrinted, printed_projection
@@ -134,7 +134,7 @@ def test_the_figures_behind_the_verdicts() -> None:
         0,
     )
     assert check("equation-12").numbers["amended (%)"] == 100
-    assert check("equation-16").numbers["inequality fails with y(T)"] == 1
+    assert check("equation-16").numbers["runs that break (16) with y(T)"] == 2
     wide = check("equation-24").numbers
     assert float(wide["farthest pair found"]) <= float(wide["tightened"]) < float(wide["diameter (25)"])
     assert check("definition-1").numbers["f(1) + f(1) - f(2), log"] == pytest.approx(
@@ -173,12 +173,9 @@ PLANTED = {
         lambda s, z, **_: (s.project(z), 0),
     ),
     "the printed policy made exact": ("algorithm-1-in-a-run", projection, "OgaschedPrinted", Ogasched),
-    "gradients that are none": (
-        "equation-16",
-        theory,
-        "_summed",
-        lambda *_: {"y(T)": False, "y(T + 1)": False},
-    ),
+    "gradients that are none": ("equation-16", theory, "_summed", lambda *_: (False, False)),
+    "steps that are none": ("equation-16", theory, "_slot_by_slot", lambda *_: (False, False)),
+    "utilities that fall": ("equation-20", utility, "slope", lambda _kind, _alpha, y: -np.ones(y.shape)),
     "a gang set without crumbs": ("gang-set", gang, "printed_violations", lambda *_: ["one"]),
     "a loop that stops at once": (
         "complexity",

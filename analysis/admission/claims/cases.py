@@ -186,8 +186,14 @@ CAPACITY = 1000
 """Of the machine of :func:`rising`."""
 
 
+SMALL_JOBS = (100, 1e30, 1)
+"""Of :func:`rising`: jobs that take 1 % of the machine at most, which Appendix E.B may call much less."""
+
+
 def rising(parts: int, highest: float, last: int) -> tuple[AdmissionInstance, float]:
     """Return jobs with rising utilities that OASiS takes until better ones do not fit, and the optimum.
+
+    Where ``highest`` is more than a file may hold, all utilities are scaled down, which changes no ratio.
 
     A job takes 1 / ``parts`` of the only machine, and is worth barely more than it costs, at least 1. A job
     that takes ``last`` thousandths follows before the last place is filled, so that this place is too small
@@ -195,6 +201,7 @@ def rising(parts: int, highest: float, last: int) -> tuple[AdmissionInstance, fl
     """
     size = CAPACITY // parts
     share, least = size / CAPACITY, last / CAPACITY or size / CAPACITY
+    scale = min(1.0, 1e8 / highest)
     low = math.log(0.25 * least / share)  # L is a quarter of the least volume times the least unit utility
     span = math.log(highest / share) - low
 
@@ -205,13 +212,13 @@ def rising(parts: int, highest: float, last: int) -> tuple[AdmissionInstance, fl
 
     taken, jobs = 0, []
     while taken + size <= CAPACITY - (size if last else 0):
-        jobs.append(plain_job(size, 0, min(highest, value(taken, size))))
+        jobs.append(plain_job(size, 0, scale * min(highest, value(taken, size))))
         taken += size
     if last:
-        jobs.append(plain_job(last, 0, value(taken, last)))
-    jobs += [plain_job(size, 0, highest)] * parts
+        jobs.append(plain_job(last, 0, scale * value(taken, last)))
+    jobs += [plain_job(size, 0, scale * highest)] * parts
     note = f"rising utilities up to {highest:g}, shares of 1/{parts}, a last job of {last}/{CAPACITY}"
-    return cluster(jobs, CAPACITY, 0.0, origin=note), parts * highest
+    return cluster(jobs, CAPACITY, 0.0, origin=note), parts * scale * highest
 
 
 @cache

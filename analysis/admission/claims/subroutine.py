@@ -241,24 +241,33 @@ def small_chunks() -> AdmissionInstance:
     return one_job(4, 133, 1, 0.03, 1.0, origin=text)
 
 
-@claim("whole-chunks", "Sec. IV.C, before (32)", Verdict.REFUTED)
+@claim("whole-chunks", "Sec. IV.C, before (32)", Verdict.HOLDS_AMENDED)
 def whole_chunks(_context: Context) -> Finding:
     """Where a chunk takes much less than a slot, one may safely assume that a worker trains a whole number of
     chunks in each slot.
 
-    What OASiS earns with printed and with exact schedules of a job whose chunks take 3 % of a slot.
+    What OASiS earns with printed and with exact schedules of a job in four slots with one worker: as many
+    chunks as there is time for, and as many as whole chunks per slot leave time for.
     """
-    small = small_chunks()
-    exact, printed = (play(policy(floor=False), small).total for policy in (Oasis, OasisPrinted))
+    lines: list[tuple[str, int, float, float]] = []
+    for m in (0.07, 0.03, 0.013):
+        for chunks in (math.floor(4.0 / m), 4 * math.floor(1.0 / m)):
+            job = one_job(4, chunks, 1, m, 1.0)
+            totals = [play(policy(floor=False), job).total for policy in (Oasis, OasisPrinted)]
+            lines.append((f"{100.0 * m:g}", chunks, totals[0], totals[1]))
+    printed, amended = (all(0.0 < line[2] == line[3] for line in lines[at::2]) for at in (0, 1))
     return finding(
-        Verdict.REFUTED if printed < exact else Verdict.HOLDS,
-        "A job whose chunks take 3 % of a slot is rejected by Algorithm 2 although there is time for it.",
-        {
-            "share of a slot that a chunk takes (%)": 100.0 * float(small.jobs[0].chunk_time),
-            "earned with exact schedules": exact,
-            "earned with printed schedules": printed,
-        },
-        counterexample=small,
+        amended_if(printed, amended, Verdict.UNDETERMINED),
+        "Less than a chunk per worker and slot is lost: only a job that needs almost all the time there is "
+        "may be rejected.",
+        None,
+        table(
+            "One job in four slots, with room for one worker",
+            "a chunk (% of a slot) | chunks | earned with exact schedules | with printed ones",
+            lines,
+        ),
+        counterexample=small_chunks(),
+        assumes="The amendment: a worker has time for one chunk more in each slot.",
     )
 
 

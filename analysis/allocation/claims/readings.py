@@ -14,7 +14,7 @@ from ...experiments import lead, seeds, spread, track
 from ...statistics import Samples, growth_exponent
 from ...study import Lab, Printed, Said, Scenarios, Statement, Study, conclude
 from .. import experiments as runs
-from ..experiments import BASELINES, FAIRNESS, OGASCHED, WHO_SEES, Contender, Setup
+from ..experiments import BASELINES, FAIRNESS, FAIRNESS_LITERAL, OGASCHED, WHO_SEES, Contender, Setup
 
 LAB = Lab("allocation", f"{WHO_SEES}. {runs.STEPS}.", runs.averages, None, "reward per slot")
 WITH_OPTIMA = replace(LAB, optima=runs.optima)
@@ -51,6 +51,8 @@ OPEN = (
 
 CHOICES = (*OPEN, "the step: eta0 decay^t of Table 1, or D/(G sqrt T) around (26)")
 
+FORM = "FAIRNESS: a share of all ports of a server, as printed, or of those that have jobs"
+AGAINST_FAIRNESS = (*CHOICES, FORM)
 
 REWARD = "Average reward per slot"
 
@@ -63,6 +65,9 @@ Measured = Callable[[Contender, Setup, int], Any]
 
 STEPS = {who.label: who.label for who in OGASCHED}
 """The labels of OGASched with each step, by their names in readings."""
+
+FORMS = {"": FAIRNESS.label, ", FAIRNESS of all ports": FAIRNESS_LITERAL.label}
+"""Those of FAIRNESS; both are crossed with the steps where they play."""
 
 
 def usual(context: Context, slots: int = 2000, **changes: Any) -> Setup:
@@ -134,8 +139,17 @@ def on(context: Context, sampled: Sequence[int] = (), scenarios: Scenarios = UNI
 
 
 def by_step(study: Study, of: Of, names: Mapping[str, str] = STEPS) -> dict[str, np.ndarray]:
-    """Return a function of what was found and of a label, by scenario and name of the label in readings."""
-    return {f"{n}; {name}": of(found, who) for n, found in study.found.items() for name, who in names.items()}
+    """Return a function of what was found and of a label, by scenario and name of the label in readings.
+
+    Readings of OGASched are crossed with the forms of FAIRNESS, either of which stands in its place.
+    """
+    crossed = names is STEPS and all(FAIRNESS_LITERAL.label in found for found in study.found.values())
+    return {
+        f"{n}{form}; {name}": of({**found, FAIRNESS.label: found[label]} if crossed else found, who)
+        for form, label in [*FORMS.items()][: 2 if crossed else 1]
+        for n, found in study.found.items()
+        for name, who in names.items()
+    }
 
 
 def ours(
@@ -205,7 +219,7 @@ def finding(
 
     A table of who earns what in the study ends it, unless its title is empty.
     """
-    names = more.pop("scenarios", [f"{name}; {step}" for name in study.found for step in STEPS])
+    names = more.pop("scenarios", [*by_step(study, lambda _found, _who: np.empty(0))])
     sizes = {"instances": len(study.seeds), "readings": len(names), **study.numbers}
     more |= {"scenarios": names, "numbers": {**sizes, **more.pop("numbers", {})}, "small": study.small}
     tables = [earnings(study, title)] if title else []

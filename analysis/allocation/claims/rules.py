@@ -10,7 +10,7 @@ from ....online.base import Policy
 from ...by_hand import by_hand
 from ...claim import Context, Finding, Register, Verdict
 from ...engine.kept import play
-from ..experiments import hindsight
+from ..experiments import Setup, hindsight, instance
 from ..regret import regret_curves, theorem_1
 from .projection import linear, row
 
@@ -38,8 +38,14 @@ def _rules(_context: Context) -> Finding:
     hidden = next(iter(line.episode(frozenset()))).arrivals is None
     best = hindsight(line)
     regret = regret_curves(Ogasched, [line]).stationary[0, -1]
+    drawn, step = instance(Setup(), 0).setting, Ogasched("decay")
+    sizes = drawn.ports, drawn.servers, drawn.kinds, drawn.slots, step.eta0, step.decay
+    alpha, beta = drawn.alpha.ravel(), drawn.overhead
+    ends = (alpha >= 1.0) & (alpha <= 1.5), (beta >= 0.3) & (beta <= 0.5)
     return by_hand(
         [
+            ("Table 1: |L|, |R|, K, T, eta0, decay", sizes, (10, 128, 6, 2000, 25, 0.9999)),
+            ("Table 1: alpha in 1 to 1.5 and beta in 0.3 to 0.5", [each.all() for each in ends], (1, 1)),
             ("projection of (3, 2, -1, 0.6)", tight.project(point), (2, 1, 0, 0)),
             ("y(1) to y(5), step D / (G sqrt T) = 1/2", _decided(Ogasched(), line, 5), _LADDER),
             ("y(1) to y(4), overhead of the first kind", _decided(Ogasched(), two_kinds, 4), _STEPS),

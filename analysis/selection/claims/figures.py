@@ -5,23 +5,22 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import cache
-from itertools import islice, pairwise
+from itertools import islice
 
 import numpy as np
 
 from ....models.selection.instance import SelectionInstance
 from ....online.selection import statistics
 from ....online.selection.esdp import scaling
-from ...claim import Context, Finding, Register, Verdict, finding, table
-from ...engine.kept import play
-from ...experiments import lead, track
-from ...study import ORACLE, Fact, Printed, Said, Statement, Study, conclude, judge, settled
+from ...claim import Context, Finding, Register, Verdict, Why
+from ...experiments import lead
+from ...study import ORACLE, Printed, Said, Statement, Study, conclude, judge
 from ..experiments import ESDP as AWARE
 from ..experiments import PRINTED, Setup, instance, played, rewards
 from ..regret import History, blind_slope
 from . import algorithm, readings
 from .readings import ESDP, LAB, OPEN, OTHERS, PLANS, Game, player, sweep
-from .theory import RHO, stays, two_ports, two_ports_gap
+from .theory import RHO, two_ports, two_ports_gap
 
 claim = Register("selection")
 HOLDS, UNDETERMINED, REFUTED = Verdict.HOLDS, Verdict.UNDETERMINED, Verdict.REFUTED
@@ -49,10 +48,18 @@ Found = Mapping[str, np.ndarray]
 """Shape (seeds, settings) each, by contender or by reading."""
 
 
-def over_time(context: Context) -> tuple[Study, list[int]]:
+def over_time(
+    context: Context, names: Sequence[str] = PLANS, instances: tuple[int, int, int] = (3, 24, 24)
+) -> tuple[Study, list[int]]:
     """Return averages until some shares of the horizon, and these numbers of slots."""
     times = [round(share * context.pick(*SLOTS)) for share in (0.05, 0.1, 0.25, 0.5, 1.0)]
-    return sweep(context, {f"t = {t}": {"until": t} for t in times}, SLOTS, (3, 24, 24)), times
+    return sweep(context, {f"t = {t}": {"until": t} for t in times}, SLOTS, instances, names), times
+
+
+def over_all(context: Context) -> tuple[Study, list[int]]:
+    """Return the same, and the readings that change one thing else, on fewer instances."""
+    (plans, times), (others, _) = over_time(context), over_time(context, readings.SINGLE[3:], (3, 6, 10))
+    return replace(plans, found={**plans.found, **others.found}), times
 
 
 def grows(says: str, samples: Found, first: int = 0) -> Statement:
@@ -74,7 +81,7 @@ def outgrows(study: Study) -> list[Statement]:
     return [grows(f"ESDP grows by more than {other}", by_reading) for other, by_reading in ahead.items()]
 
 
-@claim("improvements", "Abstract, Sec. 1, Sec. 4.1", turns=("as printed", "rho = 0.4"), choices=OPEN)
+@claim("improvements", "Abstract, Sec. 1, Sec. 4.1", turns=(PLANS[2], "rho = 0.4"), choices=OPEN)
 def _improvements(context: Context) -> Finding:
     """In the default settings ESDP outperforms the baselines by up to 73, 36 and 28 %.
 
@@ -98,7 +105,7 @@ def _improvements(context: Context) -> Finding:
 @claim(
     "figure-2",
     "Fig. 2, Sec. 4.1",
-    turns=("as printed", "rho = 0.4"),
+    turns=("c = 12, all ports", "rho = 0.4"),
     choices=(*PLANNED, "what 'in the beginning' is"),
 )
 def _figure_2(context: Context) -> Finding:
@@ -121,18 +128,22 @@ def _figure_2(context: Context) -> Finding:
     )
 
 
-@claim("figure-3", "Fig. 3, Sec. 4.1", HOLDS, choices=PLANNED)
+@claim("figure-3", "Fig. 3, Sec. 4.1", because=Why.SAMPLES, choices=OPEN)
 def _figure_3(context: Context) -> Finding:
     """The ratio of ESDP's AOU to that of each baseline grows with the slots.
 
-    The ratio at the end less that after a 20th of the slots.
+    The ratio at the end less that after a tenth of the slots.
     """
-    study, times = over_time(context)
+    study, times = over_all(context)
     said = []
     for other in OTHERS:
         ratio = {name: paired_ratio(f[ESDP], f[other]) for name, f in study.found.items()}
-        said.append(grows(f"the ratio to {other} grows from t = {times[0]} to t = {times[-1]}", ratio))
-    return study.finding("The longer it runs, the more ESDP earns relative to each baseline.", said)
+        said.append(grows(f"the ratio to {other} grows from t = {times[1]} to t = {times[-1]}", ratio, 1))
+    return study.finding(
+        "In most readings ESDP earns more relative to each baseline the longer it runs; with c = 2 runs do "
+        "not decide.",
+        said,
+    )
 
 
 def turns(path: np.ndarray) -> float:
@@ -142,16 +153,17 @@ def turns(path: np.ndarray) -> float:
     return float((steps[1:] != steps[:-1]).sum())
 
 
-@claim("figure-4", "Fig. 4, Sec. 4.1", HOLDS, choices=PLANNED)
+@claim("figure-4", "Fig. 4, Sec. 4.1", because=Why.SAMPLES, choices=OPEN)
 def _figure_4(context: Context) -> Finding:
     """The average AOU of ESDP oscillates at first, rises by more than that of the others, and flattens.
 
     Averages until a 20th, half and all of the slots; how often the average of 20 slots turns.
     """
-    study, times = over_time(context)
+    study, times = over_all(context)
     turned = {}
     for name, game in games(study).items():
-        paths = [rewards(player(ESDP, game), game.setup, seed)[:20] for seed in study.seeds]
+        seen = study.seeds[: len(study.found[name][ESDP])]
+        paths = [rewards(player(ESDP, game), game.setup, seed)[:20] for seed in seen]
         turned[name] = np.array([turns(path) - 1.0 for path in paths])
     flattens = study.samples(lambda f: 2.0 * f[ESDP][:, 3] - f[ESDP][:, 0] - f[ESDP][:, -1])
     said = [
@@ -160,10 +172,12 @@ def _figure_4(context: Context) -> Finding:
         Statement("it rises less in the second half than before", flattens, digits=2),
         Statement("it turns more than once in the first 20 slots", turned, "times more"),
     ]
+    shown = replace(study, found={name: study.found[name] for name in PLANS if name in study.found})
     return study.finding(
-        "ESDP's average AOU oscillates, rises by more than that of the baselines, and flattens.",
+        "With c = 12 ESDP's average AOU rises by more than that of the baselines, and flattens; with c = 2 "
+        "runs do not decide.",
         said,
-        study.figure("figure-4", "Average AOU until slot t.", "slots", times),
+        shown.figure("figure-4", "Average AOU until slot t.", "slots", times),
     )
 
 
@@ -173,45 +187,36 @@ def games(study: Study) -> dict[str, Game]:
     return {name: change(base) for name, change in readings.readings(*study.found).items()}
 
 
-@claim("figure-4-oracle", "Fig. 4, Sec. 4.1", REFUTED)
+@claim("figure-4-oracle", "Fig. 4, Sec. 4.1", turns=(PLANS[2], PLANS[0]), choices=OPEN[:1])
 def _figure_4_oracle(context: Context) -> Finding:
     """The average AOU of ESDP converges to what the oracle achieves.
 
-    Two ports that share a device: what Algorithm 1 misses per slot, exactly and as played.
+    What ESDP misses in the second half of a run on two ports that share a device, slot by slot, by what it
+    plans for; and of its average until t on synthetic instances, whether it falls.
     """
-    slots = context.pick(500, 1000, 20000)
+    slots = context.pick(500, 3000, 20000)
     least = blind_slope(two_ports(slots, context.seed), RHO)
-    gap = {who.label: two_ports_gap(who, slots, context.seed)[slots // 2 :] for who in (PRINTED, AWARE)}
-    return finding(
-        REFUTED if stays(gap[PRINTED.label], least) else UNDETERMINED,
-        "Algorithm 1 stays below the oracle for ever: it plans for ports that may have no job.",
-        {"least gap per slot": least}
+    kinds = {PLANS[0]: PRINTED, PLANS[2]: AWARE}
+    gap = {n: two_ports_gap(who, slots, context.seed)[slots // 2 :] for n, who in kinds.items()}
+    study, _ = over_time(context, [*kinds])
+    closer = study.samples(lambda f: f[ESDP] - f[ORACLE])
+    return study.finding(
+        "Planning for all ports, as printed, ESDP stays below the oracle for ever; planning for those with "
+        "jobs it approaches it.",
+        [
+            Statement(
+                "on two ports it misses less than half of rho (1 - rho) / 2 per slot",
+                {name: least / 2.0 - v for name, v in gap.items()},
+                digits=3,
+            ),
+            grows("on synthetic instances it misses less on average in the end than at half time", closer, 3),
+        ],
+        numbers={"least gap per slot of two ports, all ports": least}
         | {f"gap in the second half, {k}": float(v.mean()) for k, v in gap.items()},
         counterexample=two_ports(200, context.seed),
-        assumes=f"Each port has a job with probability {RHO:g}, independently, as in Sec. 2.2.",
+        assumes=f"On the two ports each has a job with probability {RHO:g}, independently, as in Sec. 2.2.",
         proof="Of two ports worth 1/2, whichever Algorithm 1 picks has no job while the other has one with "
         "probability rho (1 - rho). So it misses half of that per slot in expectation, at every t.",
-    )
-
-
-@claim("figure-5", "Fig. 5, Sec. 4.1", HOLDS)
-def _figure_5(context: Context) -> Finding:
-    """The overhead of ESDP grows with the graph, and stays polynomial in the number of channels.
-
-    The cells that Algorithm 2 fills, counted while it runs, for graphs of growing size.
-    """
-    rows, delta = [], float(statistics.delta("loglog", 100.0))
-    for n in track(context, range(2, context.pick(8, 12, 16), 2)):
-        last = int(programs("loglog", 100.0, n)) - 1
-        filled = len(algorithm.literal_table(algorithm.case([1] * n, [1] * n, [[1]] * n, [2], last)))
-        m = 0.5 * n
-        rows.append((n, filled, round((n + 1) * 3 * (m * (m / delta + 1.0) + 1.0))))
-    title = "Cells of Algorithm 2, c = 2, one kind, t = 100, alpha = 0.5"
-    return algorithm.found_if(
-        all(a[1] < b[1] for a, b in pairwise(rows)) and all(row[1] <= row[2] for row in rows),
-        "The table of Algorithm 2 grows with the channels like their cube, as (18) and (19) say.",
-        {"sizes": len(rows)},
-        table(title, "channels | cells filled | at most, a cubic polynomial", rows),
     )
 
 
@@ -291,7 +296,7 @@ def _figure_8(context: Context) -> Finding:
 @claim(
     "figure-6",
     "Fig. 6, Sec. 4.2",
-    turns=("as printed, by c, absolute", "rho = 0.4, by c, absolute"),
+    turns=("c = 12, all ports, by c, absolute", "rho = 0.4, by c, absolute"),
     choices=(OPEN[1], "the x axis: capacities or demands", "absolute or relative growth"),
 )
 def _figure_6(context: Context) -> Finding:
@@ -330,7 +335,7 @@ def _figure_9(context: Context) -> Finding:
     A sweep over rho with nested arrivals; more slots where fewer do not decide.
     """
     levels = {f"rho = {rho:g}": {"arrival_probability": rho} for rho in (0.2, 0.8, 1.0)}
-    studies = [sweep(context, levels, instances=(3, 10, 10), names=("as printed", PLANS[2], "c = 2"))]
+    studies = [sweep(context, levels, instances=(3, 10, 10), names=("c = 12, all ports", PLANS[2], "c = 2"))]
     if not context.quick:
         names, two = ("c = 2, ports with jobs, T = 1000",), dict(islice(levels.items(), 2))
         studies.append(sweep(context, two, instances=(3, 6, 6), names=names, who=OTHERS))
@@ -371,7 +376,12 @@ def _figure_10(context: Context) -> Finding:
     )
 
 
-@claim("figure-11", "Fig. 11, Sec. 4.3", turns=("as printed", "rho = 0.4"), choices=(OPEN[1], "how similar"))
+@claim(
+    "figure-11",
+    "Fig. 11, Sec. 4.3",
+    turns=("c = 12, all ports", "rho = 0.4"),
+    choices=(OPEN[1], "how similar"),
+)
 def _figure_11(context: Context) -> Finding:
     """The number of ports has a similar effect on ESDP as the number of servers; ESDP leads.
 
@@ -431,24 +441,21 @@ def first_is_best(slots: int) -> SelectionInstance:
     return algorithm.one_device([(0, 0), (1, 0)], [1.0, 0.0], slots, note)
 
 
-@claim("figure-13", "Fig. 13, Sec. 4.3", REFUTED, choices=PLANNED)
+@claim("figure-13", "Fig. 13, Sec. 4.3", turns=("c = 12, all ports", "rho = 0.4"), choices=PLANNED)
 def _figure_13(context: Context) -> Finding:
     """Whatever the settings, ESDP performs best, and better with a longer horizon.
 
-    A small instance on which a baseline is ahead of ESDP however it plans; a sweep over T.
+    A sweep over T; and a small instance of the model on which a baseline is ahead of ESDP however it plans.
     """
-    small, (study, times) = first_is_best(8), over_time(context)
-    plans = {"all ports": ESDP, "ports with jobs": ESDP, "HSWF": "HSWF"}
-    totals = {plan: play(player(who, Game(plan=plan)).make(), small).total for plan, who in plans.items()}
-    behind = max(totals["all ports"], totals["ports with jobs"]) < totals["HSWF"]
-    best = Fact("ESDP performs best on two ports at one device", f"{totals}", not behind)
+    study, times = over_time(context)
     return study.finding(
-        "On two ports of which the first is the better one, HSWF is ahead of ESDP at every horizon.",
-        [best, study.rises(ESDP), *study.leads(ESDP, OTHERS)],
+        "ESDP earns more over longer horizons; whether it is ahead of the baselines depends on how many jobs "
+        "arrive.",
+        [study.rises(ESDP), *study.leads(ESDP, OTHERS)],
         study.figure("figure-13", "Average AOU by T.", "horizon T (slots)", times),
-        verdict=REFUTED if behind else settled,
-        counterexample=small,
-        assumes="'Whatever the parameter settings' is taken at its word.",
+        counterexample=first_is_best(8),
+        remark="As a statement about the model, and not about the settings of Sec. 4, it is false: with two "
+        "ports at one device, the first worth 1 and the second 0, who explores loses to HSWF.",
     )
 
 

@@ -119,7 +119,7 @@ def _arrival_aware(context: Context) -> Finding:
     Both on the same instances with scarce and with more devices.
     """
     plans = {"all ports": {}, "ports with jobs": {"plan": "ports with jobs"}}
-    names = ("as printed", "c = 2", "c = 24", "rho = 0.4")
+    names = ("c = 12, all ports", "c = 2", "c = 24", "rho = 0.4")
     study = readings.sweep(context, plans, (30, 60, 8000), names=names, who=(readings.ESDP,))
     gain = study.samples(lambda f: lead(f["ESDP"][:, 1], f["ESDP"][:, 0]))
     return study.finding(

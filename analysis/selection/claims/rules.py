@@ -11,6 +11,7 @@ from ....models.selection.setting import Feedback, Observation
 from ....online.selection import Cucb, Escb, Esdp, EsdpPrinted, Hswf, Lcf, Lwtf, Thompson
 from ...by_hand import by_hand
 from ...claim import Context, Finding, Register, Verdict
+from ..experiments import Setup, instance
 from ..regret import RunCertificate, cucb_bound, over_time
 from .algorithm import one_device
 
@@ -50,8 +51,12 @@ def _rules(_context: Context) -> Finding:
     thompson = [taught.decide(jobs) for _ in range(20)]
     certified = RunCertificate(one, 0.2 * one, 0.3 * one, one < 0, one < 0)
     escb = _taught(Escb("log"), *seen).index(3)
+    drawn, one_each = (instance(Setup(capacity=c), 0).setting for c in (2, 1))
+    sizes = drawn.ports, drawn.kinds, drawn.slots, drawn.demand.min(), drawn.demand.max(), EsdpPrinted().alpha
     return by_hand(
         [
+            ("Table 3: |L|, K, T, demands from 1 to 2, alpha", sizes, (8, 3, 2000, 1, 2, 0.5)),
+            ("channels at once if all c_k are 2; 1", (drawn.most_channels, one_each.most_channels), (2, 1)),
             ("averages and spread of ESCB", escb, ((1, 0.5), (half, half / 2))),
             ("Upsilon and Sigma^2 of ESDP, xi = 2", _taught(Esdp(g="log"), *seen).index(3), ((2, 1), (4, 2))),
             ("indices of CUCB", _taught(Cucb(), *seen).index(3)[0], (2.4420269, 1.5196670)),

@@ -4,98 +4,16 @@ from __future__ import annotations
 
 import numpy as np
 
-from ....models.selection.generate import COST, MEAN, SIZES, SPREAD, generate
+from ....models.selection.generate import SPREAD
 from ....models.selection.instance import SelectionInstance
-from ....online.selection import EsdpPrinted, Hswf, statistics
+from ....online.selection import Hswf
 from ...claim import Context, Finding, Register, Verdict, finding, holds_if, table
 from ...experiments import seeds, spread, track
-from ...statistics import mean_interval
 from ..experiments import BASELINES, Setup, decided, instance
-from .algorithm import one_device, six_channels
+from .algorithm import one_device
 
 claim = Register("selection")
 REFUTED = Verdict.REFUTED
-
-
-def near(samples: np.ndarray, value: float) -> bool:
-    """Return whether the mean of samples may be this one."""
-    _, low, high = mean_interval(samples, 0.9999)
-    return bool(low <= value <= high)
-
-
-@claim("table-3", "Table 3, Sec. 4", Verdict.HOLDS, choices=("the unit of the capacities",))
-def _table_3(context: Context) -> Finding:
-    """Table 3 and the text describe a scenario that can be drawn.
-
-    What generator and policy draw or hold, with c = 2 and costs in full, against what is printed.
-    """
-    sampled = seeds(context, 10, 30, 100)
-    made = [instance(Setup(capacity=2, cost_scale=1.0), seed) for seed in track(context, sampled)]
-    first, policy, preset = made[0].setting, EsdpPrinted(), SIZES["default"]
-    demand = np.concatenate([i.setting.demand.ravel() for i in made])
-    mu = np.concatenate([i.scale for i in made]) / SPREAD
-    arrived = np.array([i.arrivals.mean() for i in made])
-    density = np.array([i.setting.channels / (preset.ports * preset.servers) for i in made])
-    price = np.concatenate([generate(seed=s, kinds=1, cost_scale=1.0).setting.cost for s in sampled])
-    delta, g = statistics.delta(policy.delta, 1.0), statistics.g(policy.g, 1.0, 16.0)
-    loglog = np.log(np.log(2) + 1)
-    says = 1 / (loglog + 1), np.log(2) + 4 * loglog * 16
-    mean_agrees = near(mu, sum(MEAN) / 2) and mu.min() >= MEAN[0] and mu.max() <= MEAN[1]
-    cost_agrees = near(price, COST[0]) and abs(price.std() - COST[1]) < 0.02
-    cost = f"mean {spread(price, 3)}, deviation {price.std():.3f}"
-    worth = f"mean {spread(mu, 3)}, from {mu.min():.2f} to {mu.max():.2f}"
-    rows = (
-        ("job types |L|", 8, first.ports, first.ports == 8 == preset.ports),
-        ("servers |R|", 40, preset.servers, preset.servers == 40),
-        ("kinds of devices K", 3, first.kinds, first.kinds == 3),
-        ("slots T", 2000, first.slots, first.slots == 2000),
-        ("demands", "from 1 to 2", f"drawn from {demand.min()} to {demand.max()}", set(demand) == {1, 2}),
-        ("arrival probability rho", 0.9, f"{spread(arrived, 4)} jobs per port and slot", near(arrived, 0.9)),
-        ("probability of a channel, printed as rho_(l,r)", 0.1, spread(density, 4), near(density, 0.1)),
-        ("mean utility mu", "uniform on 0.1 to 1", worth, mean_agrees),
-        ("supply cost f_k of a kind", "normal (0.5, 0.1)", cost, cost_agrees),
-        ("alpha", 0.5, policy.alpha, policy.alpha == 0.5),
-        ("delta(1)", f"{says[0]:.4f}", f"{delta:.4f}", bool(np.isclose(delta, says[0]))),
-        ("g(1) at alpha |E| = 16", f"{says[1]:.4f}", f"{g:.4f}", bool(np.isclose(g, says[1]))),
-    )
-    shown = [(*row[:3], "yes" if row[3] else "no") for row in rows]
-    most = max(i.setting.most_channels for i in made)
-    title = "Table 3 against synthetic instances; the paper's trace is not used here"
-    return finding(
-        holds_if(all(row[3] for row in rows), Verdict.UNDETERMINED),
-        "All parameters of Table 3 can be drawn; its capacities of 1 to 2 then admit two channels at once.",
-        {"instances": len(sampled), "most channels at once, c = 2": most},
-        table(title, "parameter | paper | ours | agrees", shown),
-    )
-
-
-@claim(
-    "alpha",
-    "Sec. 4 (default algorithmic settings), Table 3",
-    REFUTED,
-    choices=("the unit of the capacities",),
-)
-def _alpha(context: Context) -> Finding:
-    """The most channels at once, m, is calculated as alpha |E| with alpha = 0.5.
-
-    alpha |E| against the exact m at c as printed, at the default and where devices are plenty.
-    """
-    sampled, lines, equal = seeds(context, 10, 30, 200), [], {}
-    for c in track(context, (2, 12, 24)):
-        made = [instance(Setup(slots=0, capacity=c), seed).setting for seed in sampled]
-        exact = np.array([s.most_channels for s in made], dtype=float)
-        half = np.array([EsdpPrinted().alpha * s.channels for s in made])
-        equal[f"equal to m, c = {c}"] = float((half == exact).mean())
-        shares = (100 * float((half < exact).mean()), 100 * float((half > exact).mean()))
-        lines.append((c, spread(exact), spread(half), *shares))
-    title = "alpha |E| against the exact m = max ||x||_1 on synthetic instances"
-    return finding(
-        holds_if(min(equal.values()) == 1.0),
-        "alpha |E| is several times m where devices are scarce, and below m where they are not.",
-        {"instances": len(sampled), **equal},
-        table(title, "capacity | m | alpha |E| | too small on (%) | too large on (%)", lines),
-        counterexample=six_channels(1),
-    )
 
 
 @claim("costs", "(7), Table 3", REFUTED, choices=("the scale of the costs",))
