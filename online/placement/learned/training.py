@@ -8,7 +8,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import torch
@@ -22,42 +22,16 @@ from ....models.placement.schedule import Schedule
 from . import checkpoint
 from .acting import taken_by
 from .drawing import one_thread
+from .evolution import Evolution
 from .features import WIDTHS
 from .learner import DivergedError, Learner, refuse_endless
 from .networks import GroupedEncoder, seeded
-from .plan import TEST, VALIDATION, Plan
+from .plan import EVOLUTION, TEST, VALIDATION, Plan, Progress
 from .rollout import Played, Reference, above, lessons, play, reference
 from .weights import Networks
 
 LAST, BEST, RESULT, LOG = "last.npz", "best.npz", "result.json", "progress.jsonl"
 """Files of a training: where it goes on, the best networks by validation, the test, and how it went."""
-
-
-class Progress(NamedTuple):
-    """Progress after an iteration.
-
-    Attributes
-    ----------
-    iteration, iterations
-        How many are done, and of how many.
-    steps
-        Decisions so far.
-    speed
-        Decisions of this iteration per second, updates included.
-    objective
-        By how many per cent the cost of the episodes was above that of FIFO-Consolidate.
-    validation, best
-        The same of the means of the actions on the validation instances, and the least of these so far;
-        None as long as there is none.
-    """
-
-    iteration: int
-    iterations: int
-    steps: int
-    speed: float
-    objective: float
-    validation: float | None
-    best: float | None
 
 
 class Trainer:
@@ -277,7 +251,7 @@ def train(plan: Plan, folder: Path, report: Callable[[Progress], None] | None = 
     for part, trial_of in ((VALIDATION, plan.validation), (TEST, plan.test)):
         plan.judged(part, trial_of)  # what cannot be made is refused before any work
     with one_thread():
-        trainer = Trainer(plan)
+        trainer = Evolution(plan) if plan.training.method == EVOLUTION else Trainer(plan)
         if done:
             trainer.restore(folder / LAST)
             if trainer.best is not None and not (folder / BEST).exists():
@@ -336,7 +310,7 @@ def _note(path: Path, progress: Progress) -> None:
         raise InputError(f"{path}: cannot be written: {error.strerror or error}") from error
 
 
-def _validated(trainer: Trainer, progress: Progress, folder: Path) -> Progress:
+def _validated(trainer: Trainer | Evolution, progress: Progress, folder: Path) -> Progress:
     """Validate, and keep the networks if they are the best so far."""
     found = trainer.validate()
     if trainer.best is None or found < trainer.best:
