@@ -198,8 +198,14 @@ def placement() -> None:
 
         trial = {"instances": 1, "jobs": 2}
         learning = {"iterations": 1, "episodes": 1, "jobs": 2}
-        plan = {"version": 1, "jobs": {"size": "tiny"}, "training": learning}
-        plan |= {"validation": trial, "test": trial}
-        for name in ("das", "da-mc"):  # with and without the process
+        plan = {"version": 1, "jobs": {"size": "tiny"}, "validation": trial, "test": trial}
+        linear: dict[str, str | bool] = {"ordering": "linear", "placement": "linear", "features": "capacity"}
+        linear |= {"prior": "patient", "holds": True}
+        for design, method in (  # with and without the process, and without networks
+            ({"name": "das"}, "gradient"),
+            ({"name": "da-mc"}, "gradient"),
+            (linear, "evolution"),
+        ):
             with tempfile.TemporaryDirectory() as folder:
-                api.train(Plan.of(plan | {"design": {"name": name}}), Path(folder))
+                part = {"design": design, "training": learning | {"method": method}}
+                api.train(Plan.of(plan | part), Path(folder))

@@ -22,8 +22,7 @@ from .problems import find, oracles, owner, policies, problems, read_instance
 
 if TYPE_CHECKING:
     from .analysis.claim import Claim, Finding
-    from .online.placement.learned.plan import Plan
-    from .online.placement.learned.training import Progress
+    from .online.placement.learned.plan import Plan, Progress
 
 __all__ = [
     "__version__",

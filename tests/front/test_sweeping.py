@@ -629,6 +629,9 @@ def test_the_plans_of_the_documentation_ask_for_what_it_says() -> None:
     figure = tomllib.loads((docs / "sweeps" / "placement-load.toml").read_text(encoding="utf-8"))
     assert len({*figure["sweep"][0]["policies"]} & {*cv.list_policies("placement")}) == 20
     assert len(keys(*figure["sweep"])) == 2835
+    text = (docs / "sweeps" / "placement-traces.toml").read_text(encoding="utf-8")
+    (traces,) = tomllib.loads(text)["sweep"]
+    assert {*traces["policies"]} <= {*cv.list_policies("placement")}
 
 
 def test_limits_are_read(tmp_path: Path) -> None:

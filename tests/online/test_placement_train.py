@@ -45,11 +45,12 @@ from clairvoyant.online.placement.learned.plan import (
     VALIDATION,
     VARIATES,
     Plan,
+    Progress,
     Training,
     Trial,
 )
 from clairvoyant.online.placement.learned.rollout import Reference, Track, lessons, play, reference
-from clairvoyant.online.placement.learned.training import Progress, Trainer, evaluate, train
+from clairvoyant.online.placement.learned.training import Trainer, evaluate, train
 from clairvoyant.testing.placement import instances, schedules
 
 SMALL: dict[str, Any] = {"hidden": 8, "heads": 2, "history": 3}

@@ -52,7 +52,7 @@ class Player:
     def __init__(
         self, networks: Networks, setting: Setting, rng: np.random.Generator, outcomes: float = 0.0
     ) -> None:
-        self._networks, self._rng = networks, rng
+        self._networks, self._rng, self._setting = networks, rng, setting
         self._outcomes = Outcomes(setting, networks, outcomes) if outcomes > 0.0 else None
         self._eyes = Eyes(setting, networks.design.sees_estimates)
         self._rows = networks.design.readings.literal("history")
@@ -68,6 +68,12 @@ class Player:
         from .kernels import decide
 
         networks = self._networks
+        if networks.design.linear:
+            rows, order = self._by_scores(seen, self._times(seen)[1])
+            started = list(dict.fromkeys(rows[:, 0].tolist()))
+            self._began.update(dict.fromkeys(started, seen.time))
+            place = np.searchsorted(seen.jobs, started)
+            return Decision(rows, order, place, np.empty((len(place), 0), dtype=np.float32))
         one = sampled(seen, self._rng) if networks.design.draws_jobs else seen
         estimate, capacity = self._eyes.note(one), self._eyes.capacity
         all_ = (one.time, one.jobs, one.submit, one.instances, one.need, one.intensity)
@@ -89,6 +95,22 @@ class Player:
             jobs = (encoded,) if self._rows else encoded[made.started]
             self._past.extend((job, around) for job in jobs)
         return made
+
+    def _by_scores(self, seen: Observation, ended: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return the rows that start now under the linear design, and the scores of the jobs, shape (w,)."""
+        from .linear_kernels import decide
+
+        estimate, setting, slow = self._eyes.note(seen), self._setting, self._setting.slowdown
+        all_ = (seen.time, seen.jobs, seen.submit, seen.instances, seen.need, seen.intensity)
+        found: tuple[np.ndarray, np.ndarray] = decide(
+            self._networks.scores,
+            (slow.communication, slow.contention, setting.window),
+            setting.capacity,
+            self._eyes.known,
+            (*all_, estimate, seen.waiting, seen.free, seen.running),
+            ended,
+        )
+        return found
 
     def _shift(self, seen: Observation) -> np.ndarray:
         """Return what is added to the affinities of the jobs, shape (w, M); empty if nothing is."""
@@ -115,7 +137,13 @@ class Player:
         """Return the agents' view of all waiting jobs, those that do not fit included; decides nothing."""
         from .kernels import means_and_variances
 
-        networks, scene = self._networks, self._eyes.look(seen)
+        networks = self._networks
+        if networks.design.linear:
+            new = [finish - start for job, start, finish in seen.ended.tolist() if job in self._began]
+            _, ranks = self._by_scores(seen, self._ended + np.array([sum(new), len(new)]))
+            unknown = np.full((2, len(ranks), len(seen.free)), np.nan)
+            return Scores(ranks, np.full(len(ranks), np.nan), *unknown)
+        scene = self._eyes.look(seen)
         w, m = len(scene.jobs), len(scene.machines)
         priorities, affinities, encoded, around = means_and_variances(
             networks.shape,

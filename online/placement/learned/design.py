@@ -75,10 +75,11 @@ class Readings:
 IN_STEPS = ("representation", "matern", "walk", "process", "history", "reward", "window")
 """The readings that no compiled episode follows to the letter."""
 
-ORDERINGS = ("attention", "perceptron", "fifo")
-PLACEMENTS = ("process", "gaussian", "grouped", "first-fit", "consolidate")
+ORDERINGS = ("attention", "perceptron", "linear", "fifo")
+PLACEMENTS = ("process", "gaussian", "linear", "grouped", "first-fit", "consolidate")
 FEATURES = ("paper", "capacity", "estimates")
 PRIORS = ("none", "consolidate", "estimates", "patient")
+LINEAR_PRIORS = (("capacity", "patient"), ("estimates", "estimates"))
 
 
 @dataclass(frozen=True)
@@ -89,7 +90,8 @@ class Design:
     ----------
     ordering
         "attention": Sec. 4.1. "perceptron": a network of two layers per job, as DL2 here. "fifo": the oldest
-        job first, nothing is learned.
+        job first, nothing is learned. "linear": no network, but a weighted sum of features times numbers of
+        the state, :mod:`.linear_kernels`; then the placement is, too.
     placement
         "process": the random walk Gaussian process of Sec. 4.2. "gaussian": independent normal affinities
         with a learned mean and variance. "grouped": the same, of the group of the job, as RIFLING here.
@@ -148,8 +150,17 @@ class Design:
             raise InputError('design.prior: "estimates" needs features = "estimates"')
         if self.prior == "patient" and not self.holds:
             raise InputError('design.prior: "patient" needs holds = true')
-        if self.holds and self.placement != "gaussian":
-            raise InputError('design.holds: needs placement = "gaussian"')
+        if (self.ordering == "linear") != self.linear:
+            raise InputError('design.ordering: "linear" needs placement = "linear", and the other way round')
+        if self.linear and (self.features, self.prior) not in LINEAR_PRIORS:
+            raise InputError(
+                f"design.prior: {self.prior!r} with features = {self.features!r}; a linear design needs "
+                f'"patient" with "capacity", or "estimates" with "estimates"'
+            )
+        if self.linear and not self.holds:
+            raise InputError('design.placement: "linear" needs holds = true')
+        if self.holds and self.placement not in ("gaussian", "linear"):
+            raise InputError('design.holds: needs placement = "gaussian" or "linear"')
         if self.holds and self.in_steps:
             raise InputError(f"design.holds: not with literal {', '.join(self.in_steps)}")
         if not self.learns_order and not self.learns_places:
@@ -164,6 +175,11 @@ class Design:
     def learns_places(self) -> bool:
         """Whether there is a placement agent."""
         return self.placement not in ("first-fit", "consolidate")
+
+    @property
+    def linear(self) -> bool:
+        """Whether nothing is encoded: all agents are linear."""
+        return self.placement == "linear"
 
     @property
     def sees_estimates(self) -> bool:

@@ -44,6 +44,22 @@ must, logarithmic; the worst contention; how long it has waited, and the running
 the mean time of the jobs that have ended, logarithmic; the share of free GPUs; 1 if DRF-Patient would let it
 wait, else -1."""
 
+LINEAR = {
+    "ordering": ("share", "waited", "intensity", "GPUs", "estimate"),
+    "placement": ("contention", "contention of others", "free GPUs", "filled", "cores"),
+    "holding": ("one", "wide", "waited", "spread", "contention", "share", "estimate"),
+}
+"""Features of the linear design, by agent; those named "estimate" only with estimates.
+
+Shares, GPUs, times and the spread are logarithmic, and times by the mean time of the jobs that have
+ended. Of a machine: what the job would bear there and what it would add to others, the share of free
+GPUs, whether none would be left, and by how much more of the cores is free. Of waiting: a job is wide if
+it would span more machines than it must; "waited", "share" and "estimate" are of wide jobs alone."""
+
+STATE = ("one", "load")
+"""What each of them is multiplied with: 1, and what the running jobs and those of the window ask for by
+all that there is, logarithmic."""
+
 ESTIMATE, GPUS = (JOB_FEATURES.index(name) for name in ("estimate", "all GPUs"))
 RANK = PAIR_FEATURES.index("rank")
 PATIENT = HOLD_FEATURES.index("patient")

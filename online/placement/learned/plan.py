@@ -7,8 +7,10 @@ import re
 import tomllib
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields
+from functools import cached_property
+from hashlib import sha256
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 
@@ -21,6 +23,7 @@ from .design import Design
 
 VERSION = 1
 VARIATES = ("ahead", "accrued", "none")
+GRADIENT, EVOLUTION = METHODS = ("gradient", "evolution")
 TRAINING, VALIDATION, TEST = 10_000_000, 1_000_000, 2_000_000
 """Where the seeds of generated instances begin: those of the three parts never meet."""
 
@@ -40,12 +43,42 @@ ELSEWHERE = {
 """Options of the generator that a plan gives in another place."""
 
 
+class Progress(NamedTuple):
+    """Progress after an iteration.
+
+    Attributes
+    ----------
+    iteration, iterations
+        How many are done, and of how many.
+    steps
+        Decisions so far.
+    speed
+        Decisions of this iteration per second, updates included.
+    objective
+        By how many per cent the cost of the episodes was above that of FIFO-Consolidate.
+    validation, best
+        The same of the means of the actions on the validation instances, and the least of these so far;
+        None as long as there is none.
+    """
+
+    iteration: int
+    iterations: int
+    steps: int
+    speed: float
+    objective: float
+    validation: float | None
+    best: float | None
+
+
 @dataclass(frozen=True)
 class Training:
     r"""The settings of the learning.
 
     Attributes
     ----------
+    method
+        "gradient": by rewards, decision by decision. "evolution": by what whole episodes cost, see
+        :mod:`.evolution`; of a linear design, and only that one.
     iterations, episodes
         How often they are improved, each time by so many episodes, each on instances of its own.
     jobs
@@ -68,10 +101,14 @@ class Training:
         :math:`\gamma`, and the :math:`\lambda` of the advantage estimates.
     clip, entropy
         :math:`\epsilon` and :math:`\lambda` of (17).
+    pairs, spread
+        Of the evolution: how many pairs of weights play each episode, and the standard deviation of weights
+        around their centre.
     numbers
         Of the jobs of a trace to learn from: the first, and the one after the last; None without a trace.
     """
 
+    method: str = GRADIENT
     iterations: int = 100
     episodes: int = 16
     jobs: int = 200
@@ -86,6 +123,8 @@ class Training:
     smoothing: float = 0.95
     clip: float = 0.2
     entropy: float = 0.0
+    pairs: int = 4
+    spread: float = 0.3
     numbers: tuple[int, int] | None = None
 
     def __post_init__(self) -> None:
@@ -96,8 +135,10 @@ class Training:
             ("imitation", 0, 10**7),
             ("epochs", 1, 1000),
             ("minibatch", 1, 10**7),
+            ("pairs", 1, 4096),
         ):
             whole(f"training.{name}", getattr(self, name), low, high)
+        choose(self.method, METHODS, "training.method")
         choose(self.variate, VARIATES, "training.variate")
         truth("training.anneal", self.anneal)
         for part, least, most in (
@@ -107,6 +148,7 @@ class Training:
             ("smoothing", 0.0, 1.0),
             ("clip", 1e-6, 0.999),
             ("entropy", 0.0, 10.0),
+            ("spread", 1e-6, 100.0),
         ):
             real(f"training.{part}", getattr(self, part), least, most)
         if self.imitation > self.iterations:
@@ -187,6 +229,10 @@ class Plan:
             self._check_clusters()
         if self.design.features == "estimates" and "estimate_error" not in self.jobs:
             raise InputError('jobs.estimate_error: missing, but design.features is "estimates"')
+        if (self.training.method == EVOLUTION) != self.design.linear:
+            raise InputError('training.method: "evolution" is for a linear design, and a linear one needs it')
+        if self.training.imitation and self.design.linear:
+            raise InputError(f"training.imitation: {self.training.imitation}, but evolution does not imitate")
         if self.training.imitation and not self.design.learns_order and self.design.readings.literal("mean"):
             raise InputError(
                 "training.imitation: nothing learns by it: no agent orders, and the mean of affinities is 0"
@@ -335,6 +381,19 @@ class Plan:
             ]
         except InputError as error:
             raise InputError(f"{PARTS[part]}: {self._named(str(error))}") from error
+
+    @cached_property
+    def judges(self) -> str:
+        """What names all instances that judge: traces of one name are others in another folder."""
+        made = (*self.judged(VALIDATION, self.validation), *self.judged(TEST, self.test))
+        return sha256("".join(one.digest() for one in made).encode()).hexdigest()
+
+    def refuse_others(self, found: Mapping[str, Any], path: Path) -> None:
+        """Raise an InputError if the state of a training in a file was judged by other instances."""
+        if found.get("judges") != self.judges:
+            raise InputError(
+                f"{path}: is of this plan on other jobs; name another folder, or remove this one"
+            )
 
     def lesson(self, iteration: int, rng: np.random.Generator) -> list[PlacementInstance]:
         """Return the instances of an iteration, drawn anew."""

@@ -273,6 +273,31 @@ class DaMcEstimates(Trained):
 
 
 @dataclass
+class Evolved(Trained):
+    """Evolved: DRF-Patient with three linear scores found by evolution; ties: older job, lower index.
+
+    Which job is tried first, which of the machines with equal room takes it, and whether it waits though it
+    fits: each is what :class:`...packing.DrfPatient` goes by, plus a weighted sum of products of features
+    and the state (:mod:`.linear_kernels`). The weights were found by what whole episodes cost
+    (:mod:`.evolution`).
+    """
+
+    name: str = field(default="evolved", init=False)
+
+
+@dataclass
+class EvolvedEstimates(Trained):
+    """Evolved-Estimates: as Evolved, but from the shortest estimate first; ties: older job, lower index.
+
+    It starts out from :class:`...packing.SjfEstimatePatient`, and its scores see the estimates, too. The jobs
+    of the instance need estimates.
+    """
+
+    name: str = field(default="evolved-estimates", init=False)
+    traits = Traits(problem="placement", sees=frozenset({"estimates"}))
+
+
+@dataclass
 class Untrained(Learned):
     """Untrained: a design's networks before any training (control); ties: older job, lower index.
 
@@ -307,6 +332,6 @@ class Untrained(Learned):
 
 
 _PAPER = (Das, Da, DaMc, DaRwgp, Dl2, Rifling)
-_OURS = (ClonePpo, DaMcCapacity, DaMcPatient, DaMcEstimates)
+_OURS = (ClonePpo, DaMcCapacity, DaMcPatient, DaMcEstimates, Evolved, EvolvedEstimates)
 TRAINED: dict[str, type[Trained]] = {policy.name: policy for policy in (*_PAPER, *_OURS)}
 """The policies with networks of their own, by name."""

@@ -7,9 +7,8 @@ import math
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from hashlib import sha256
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import torch
@@ -23,42 +22,16 @@ from ....models.placement.schedule import Schedule
 from . import checkpoint
 from .acting import taken_by
 from .drawing import one_thread
+from .evolution import Evolution
 from .features import WIDTHS
 from .learner import DivergedError, Learner, refuse_endless
 from .networks import GroupedEncoder, seeded
-from .plan import TEST, VALIDATION, Plan
+from .plan import EVOLUTION, TEST, VALIDATION, Plan, Progress
 from .rollout import Played, Reference, above, lessons, play, reference
 from .weights import Networks
 
 LAST, BEST, RESULT, LOG = "last.npz", "best.npz", "result.json", "progress.jsonl"
 """Files of a training: where it goes on, the best networks by validation, the test, and how it went."""
-
-
-class Progress(NamedTuple):
-    """Progress after an iteration.
-
-    Attributes
-    ----------
-    iteration, iterations
-        How many are done, and of how many.
-    steps
-        Decisions so far.
-    speed
-        Decisions of this iteration per second, updates included.
-    objective
-        By how many per cent the cost of the episodes was above that of FIFO-Consolidate.
-    validation, best
-        The same of the means of the actions on the validation instances, and the least of these so far;
-        None as long as there is none.
-    """
-
-    iteration: int
-    iterations: int
-    steps: int
-    speed: float
-    objective: float
-    validation: float | None
-    best: float | None
 
 
 class Trainer:
@@ -79,9 +52,6 @@ class Trainer:
         self.iteration = self.steps = 0
         self.best: float | None = None
         self._judged: list[tuple[PlacementInstance, Reference]] | None = None
-        # Names the instances that judge: traces of one name can be others in another folder.
-        made = (*plan.judged(VALIDATION, plan.validation), *plan.judged(TEST, plan.test))
-        self._instances = sha256("".join(one.digest() for one in made).encode()).hexdigest()
 
     def iterate(self) -> Progress:
         """Play the episodes of an iteration and learn from them.
@@ -184,7 +154,7 @@ class Trainer:
                 for number, one in self.learner.optimiser.state_dict()["state"].items()
                 for name, x in one.items()
             },
-            "instances": self._instances,
+            "judges": self.plan.judges,
             "rng": json.dumps(self.rng.bit_generator.state),
             "noise": self.noise.get_state().numpy(),
         }
@@ -196,10 +166,7 @@ class Trainer:
         for name in self.state():
             if name not in found:
                 raise InputError(f"checkpoint: {path}: {name} is missing: no training can go on from there")
-        if found["instances"] != self._instances:
-            raise InputError(
-                f"{path}: is of this plan on other jobs; name another folder, or remove this one"
-            )
+        self.plan.refuse_others(found, path)
         for module, name in ((self.learner.actor, "actor"), (self.learner.critic, "critic")):
             shapes = {key: tuple(x.shape) for key, x in module.state_dict().items()}
             kept = checkpoint.fitting(found[name], shapes, path)
@@ -284,7 +251,8 @@ def train(plan: Plan, folder: Path, report: Callable[[Progress], None] | None = 
     remove_parts(folder)
     done = iterations_done(plan, folder)
     with one_thread():
-        trainer = Trainer(plan)  # what cannot be made is refused before any work
+        _ = plan.judges  # what cannot be made is refused before any work
+        trainer = Evolution(plan) if plan.training.method == EVOLUTION else Trainer(plan)
         if done:
             trainer.restore(folder / LAST)
             if trainer.best is not None and not (folder / BEST).exists():
@@ -343,7 +311,7 @@ def _note(path: Path, progress: Progress) -> None:
         raise InputError(f"{path}: cannot be written: {error.strerror or error}") from error
 
 
-def _validated(trainer: Trainer, progress: Progress, folder: Path) -> Progress:
+def _validated(trainer: Trainer | Evolution, progress: Progress, folder: Path) -> Progress:
     """Validate, and keep the networks if they are the best so far."""
     found = trainer.validate()
     if trainer.best is None or found < trainer.best:

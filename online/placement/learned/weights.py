@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from .design import PRIORS, Design
-from .features import HOLD_FEATURES, WIDTHS
+from .features import HOLD_FEATURES, LINEAR, STATE, WIDTHS
 
 FIRST_VARIANCE = 0.1
 """The initial learned variance: 0.32 of standard deviation, where means are within 1 of the prior."""
@@ -45,6 +45,8 @@ class Layer(NamedTuple):
 
 def layers(design: Design) -> dict[str, Layer]:
     """Return the layers of both agents by name, in the order in which their weights are drawn."""
+    if design.linear:
+        return {}
     e, (jobs, machines, pairs) = design.hidden, WIDTHS[design.features]
     found = {"encoder.jobs": Layer(jobs, e), "encoder.machines": Layer(machines, e)}
     if design.placement != "grouped":
@@ -81,6 +83,9 @@ def shapes(design: Design) -> dict[str, tuple[int, ...]]:
     found: dict[str, tuple[int, ...]] = dict.fromkeys(scalars(design), ())
     if design.placement == "grouped":
         found["encoder.centres"] = (GROUPS, WIDTHS[design.features][0])
+    for agent, names in LINEAR.items() if design.linear else ():
+        seen = [name for name in names if name != "estimate" or design.sees_estimates]
+        found[f"{agent}.score"] = len(seen), len(STATE)
     for name, layer in layers(design).items():
         found[f"{name}.weight"] = (layer.outputs, layer.inputs)
         if layer.bias is not None:
@@ -202,6 +207,11 @@ class Networks:
         return Weights(
             *jobs, *machines, *gate, look[0], *out, *order, *inner, *affinity, *holding, *hold, centres
         )
+
+    @cached_property
+    def scores(self) -> tuple[np.ndarray, ...]:
+        """The weights of the linear design as kernels take them: order, machines and waiting."""
+        return tuple(self.arrays[f"{agent}.score"].astype(np.float64) for agent in LINEAR)
 
     @cached_property
     def process(self) -> np.ndarray:

@@ -17,7 +17,7 @@ from . import output as out
 if TYPE_CHECKING:
     from ..analysis.claim import Claim, Finding
     from ..models.base import Instance
-    from ..online.placement.learned.training import Progress
+    from ..online.placement.learned.plan import Progress
     from ..online.play import Run
     from ..oracles.base import Optimum
 
@@ -245,6 +245,8 @@ def _player(design: Mapping[str, Any]) -> str:
     """Return the policy that networks of a design play under: that of their agents, if there is one."""
     from ..online.placement.learned.design import DESIGNS
 
+    if design["placement"] == "linear":
+        return "evolved-estimates" if design["features"] == "estimates" else "evolved"
     if design["features"] == "estimates":
         return "da-mc-estimates"
     parts = ("ordering", "placement", "message")

@@ -13,7 +13,7 @@ from . import rendering
 from .parts import DONE, FAILED, FILE, SEED, Command, as_json, stopped
 
 if TYPE_CHECKING:
-    from ..online.placement.learned.training import Progress
+    from ..online.placement.learned.plan import Progress
 
 
 @click.command(
