@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import math
 
 import numpy as np
 
 from ....models.base import Origin
-from ....models.mixed import bound_of
+from ....models.mixed import without_solution
 from ....models.program import SOLVER_TOLERANCE, SolverError
 from ....models.selection.gang import SelectionGangInstance, SelectionGangSetting
 from ....models.selection.gang_generate import generate
@@ -25,7 +24,7 @@ claim = Register("selection")
 def printed_is_empty(setting: SelectionGangSetting, arrivals: np.ndarray) -> bool:
     """Return whether no decision meets the constraints as printed in a slot, proved by multipliers."""
     program = literal_program(setting, np.zeros(setting.channels), arrivals)
-    if bound_of(program, None, 0.0, lambda: False, SOLVER_TOLERANCE) == -math.inf:
+    if without_solution(program, lambda: False, SOLVER_TOLERANCE):
         return True
     solved = program.solve()
     if solved.value is None:
