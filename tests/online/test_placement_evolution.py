@@ -207,10 +207,12 @@ def test_decisions_are_those_of_the_formulas(design: Design, one: PlacementInsta
 
 
 @BOTH
-@pytest.mark.parametrize("scale", [0.3, 2.0])
-def test_decisions_on_a_cluster_are_those_of_the_formulas(design: Design, scale: float) -> None:
-    one = generate(cluster="small", jobs=120, rho=3.2, seed=5, estimate_error=0.5, gpu_weight=0.25)
-    networks = drawn(design, 1, scale)
+@pytest.mark.parametrize("which", ["drawn", "shipped"])
+def test_decisions_on_a_cluster_are_those_of_the_formulas(design: Design, which: str) -> None:
+    options: dict[str, Any] = {"cluster": "small", "rho": 3.2, "estimate_error": 0.5, "contention": 2.0}
+    one = generate(jobs=150, seed=5, **options)
+    name = "evolved-estimates" if design is TOLD else "evolved"
+    networks = checkpoint.restored(SHIPPED / f"{name}-0.npz") if which == "shipped" else drawn(design, 1, 0.3)
     assert decided(Playing(networks), one) == decided(Plain(networks), one)
 
 
