@@ -455,14 +455,13 @@ def test_branch_and_bound_by_any_prices_finds_what_the_enumeration_finds(data: A
     assert instance.units(found.schedule) == found.units
 
 
-@pytest.mark.parametrize("seed", range(12))
-def test_jobs_of_few_ticks_that_slow_each_other_are_proved_as_without_prices(seed: int) -> None:
-    """What is left of their work are fractions of ticks, which prices of jobs may not round up."""
+def contending(seed: int, longest: int, contention: list[float]) -> PlacementInstance:
+    """Six jobs, all there at first, of so many ticks at most, on two machines where they slow each other."""
     rng = np.random.default_rng(seed)
     jobs = [
         {"submit": 0, "duration": t / 1000, "instances": n, "gpus": 1, "cpus": 0, "memory": 0, "intensity": x}
         for t, n, x in zip(
-            rng.integers(1, 10, 6).tolist(),
+            rng.integers(1, longest + 1, 6).tolist(),
             rng.integers(1, 3, 6).tolist(),
             rng.choice([0.4, 0.7, 1.0], 6).tolist(),
             strict=True,
@@ -473,11 +472,39 @@ def test_jobs_of_few_ticks_that_slow_each_other_are_proved_as_without_prices(see
         "version": 1,
         "machines": [{"gpus": 4, "cpus": 1, "memory": 1}] * 2,
         "price": 1.0,
-        "slowdown": {"communication": 1.0, "contention": float(rng.choice([0.1, 0.2, 0.3]))},
+        "slowdown": {"communication": 1.0, "contention": float(rng.choice(contention))},
         "window": 6,
         "jobs": jobs,
     }
-    instance = PlacementInstance.from_dict(data)
+    return PlacementInstance.from_dict(data)
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_no_price_of_losses_near_the_best_ones_proves_too_much(seed: int) -> None:
+    """Where contention is large, bounds near the optimum are above it if anything about losses is wrong."""
+    instance = contending(seed, 9000, [1.0, 2.0])
+    best = by_branch_and_bound(instance, Budget(0.0, None))
+    certificate, schedule = lower_bound(instance).certificate, best.schedule
+    assert certificate.rows is None
+    assert best.units is not None
+    assert schedule is not None
+    runs = schedule.finish - schedule.start
+    assert (runs <= placement_bound.Packed(instance).longest).all()
+    for factor in (0.5, 1.0, 2.0, 8.0):
+        other = replace(certificate, losses=factor * certificate.losses)
+        assert check_certificate(instance, other).units <= best.units
+        costs = placement_exact._costs(instance, placement_bound.tariff(instance, other))
+        simulator = instance.simulator()
+        while simulator.advance():
+            assert priced_cost(simulator.table, simulator.state, costs) <= best.units
+            begun = np.flatnonzero(schedule.start == simulator.now)
+            simulator.start(schedule.rows[np.isin(schedule.rows[:, 0], begun)])
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_jobs_of_few_ticks_that_slow_each_other_are_proved_as_without_prices(seed: int) -> None:
+    """What is left of their work are fractions of ticks, which prices of jobs may not round up."""
+    instance = contending(seed, 9, [0.1, 0.2, 0.3])
     found, plain = offline(instance, gap=0.0), offline(instance, method="branch-and-bound", gap=0.0)
     assert (found.value, found.bound) == (plain.value, plain.bound) == (plain.value, plain.value)
 
