@@ -27,18 +27,21 @@ The capacity in the shares is what the machines can really be filled with: whole
 of the sets of jobs pays that the machines can hold at the same time. No resource can be worth less, so such
 prices prove at least as much as those of resources; and here contention counts. A job that runs with speed
 :math:`\sigma` on K machines has :math:`\sigma d_j / d_j(K)` of its own duration :math:`d_j` done per tick and
-loses the rest, and :math:`C_j - S_j` is :math:`d_j` and all that it loses. With :math:`\ell(A)` for what the
-jobs of a set A lose per tick at least, however they are placed,
+loses the rest, and :math:`C_j - S_j` is :math:`d_j` and all that it loses. With a price :math:`w_j \ge 0` of
+that, and :math:`\ell_{jA}` for what job j of a set A loses per tick, placed in some way,
 
 .. math::
-    \sum_j (C_j - r_j) \ge \sum_j \min_{s \ge r_j} \Big[ s + d_j - r_j + \int_s^{s + d_j} p_j(t)\,dt \Big]
-    - \int \max_A \Big( \sum_{j \in A} p_j(t) - \ell(A) \Big) dt .
+    \sum_j (C_j - r_j) \ge \sum_j \min_{s \ge r_j, e} \Big[ e - r_j - w_j (e - s - d_j)
+    + \int_s^e p_j(t)\,dt \Big] - \int \max_A \sum_{j \in A} \big( p_j(t) - w_j \ell_{jA} \big) dt ,
+
+with e from :math:`s + d_j` to what a job takes that is always as slow as it can be. At :math:`w_j = 1` what
+is lost costs the time of the job itself; at more it also takes the time of those that wait for it.
 """
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -52,20 +55,21 @@ from ..base import Budget, PartProgress
 from . import search_kernels as kernels
 from .exact import UNIT_ROUNDOFF, first_equal, tariff_of
 from .exact_kernels import Tariff
-from .search import gap, list_schedule
+from .search import gap, list_schedule, most_at_once
 
-MOST_PACKED, MOST_WAYS, WAYS_PER_SECOND = 40, 2**20, 1e5
+MOST_PACKED, MOST_WAYS, WAYS_PER_SECOND, MOST_LOSSES = 40, 2**20, 1e5, 2**23
 """Jobs have prices of their own if there are no more of them, and no more ways to place some of them at the
-same time, nor by the seconds that are left."""
+same time, nor by the seconds that are left, nor so many by the jobs that can run at once."""
 
-AT_ONCE = 16
-"""Intervals for which the most valuable sets of jobs are looked for at the same time."""
+LOST = 2.0**-45
+"""More than rounding can add to what a job loses per tick, and to a sum of that."""
 
-LOST = 2.0**-46
-"""More than rounding can add to what a job loses per tick."""
+SLOWER = 1e-4
+"""The relative part by which rounded speeds can make a job slower, and more."""
 
-PACKED_WORK = 5e8
-"""The work of the volume method on prices of jobs, in sets of jobs that are looked at."""
+PACKED_WORK, PACKED_PER_SECOND = 2e9, 3e8
+"""The work of the volume method on prices of jobs, in sets of jobs that are looked at: so much, or more with
+a time limit, by the seconds that are left."""
 
 MOST_UNITS = 4096
 """Up to so many units of a resource on a machine, all sums of needs are found."""
@@ -126,6 +130,8 @@ class Certificate:
     # and after the last they are 0; shape (K + 1,).
     times: np.ndarray
     prices: np.ndarray  # ticks of completion time per tick, for all of a row or for a job, shape (K, R)
+    # What each job gets per tick that it loses, in ticks of completion time, shape (n,); none for rows.
+    losses: np.ndarray = field(default_factory=lambda: np.zeros(0))
 
 
 @dataclass(frozen=True)
@@ -240,30 +246,44 @@ class Market:
         counts = np.array([count for count, _ in pairs], dtype=np.int64).reshape(len(rows), len(jobs)).T
         totals = np.array([max(1, total) for _, total in pairs], dtype=np.float64)
         self.share = np.ascontiguousarray(counts / totals)
+        self.stretch, self.longest = np.ones(len(jobs)), jobs.duration  # jobs take as long as alone
         self.work = 0  # prices, and corners of jobs that were looked at, in all responses
 
-    def respond(self, times: np.ndarray, prices: np.ndarray) -> Response:
+    @property
+    def losses(self) -> np.ndarray:
+        """What each job gets at first per tick that it loses; nothing if losses do not count."""
+        return np.zeros(0)
+
+    def respond(self, times: np.ndarray, prices: np.ndarray, losses: np.ndarray) -> Response:
         """Return the bound that prices prove, and the use of each row at them."""
-        n, rows = len(self.jobs), prices.shape[1]
-        least, largest, use = np.zeros(n), np.zeros(n), np.zeros(prices.shape)
-        padded = np.concatenate([prices, np.zeros((1, rows))])
-        self.work += prices.size + kernels.cheapest_starts(
-            self.jobs.submit, self.jobs.duration, self.share, times, padded, least, use, largest
-        )
-        length = np.diff(times).astype(np.float64)
-        worth, held = self.capacity(times, prices)
+        n, length = len(self.jobs), np.diff(times).astype(np.float64)
+        least, largest, more, use = np.zeros(n), np.zeros(n), np.zeros(n), np.zeros(prices.shape)
+        padded = np.concatenate([prices, np.zeros((1, prices.shape[1]))])
+        self.work += self._run(times, padded, losses, least, use, largest, more)
+        worth, held, lost = self.capacity(times, prices, losses)
         bound = math.fsum(least.tolist()) - math.fsum((worth * length).tolist())
         paid = (prices * length[:, None]).ravel()
-        return Response(bound - self._margin(times, rows, paid, largest), use / length[:, None] - held)
+        bound -= self._margin(times, prices.shape[1], paid, largest, losses)
+        return Response(bound, use / length[:, None] - held, lost - more[: len(lost)])
 
-    def capacity(self, times: np.ndarray, prices: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return the most that capacity is worth per tick, shape (K,), and how much of each row that takes.
+    def _run(self, times: np.ndarray, prices: np.ndarray, losses: np.ndarray, *written: np.ndarray) -> int:
+        """Let every job run when that is cheapest for it; return how much work that was."""
+        given = self.jobs.submit, self.jobs.duration, self.share, times, prices
+        return int(prices.size + kernels.cheapest_starts(*given, *written[:3]))
 
-        The latter, shape (K, R), is 1: all rows can be full at the same time.
+    def capacity(
+        self, times: np.ndarray, prices: np.ndarray, losses: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Return the most that capacity is worth per tick, shape (K,), and what that takes.
+
+        That is how much of each row, shape (K, R), and how many ticks each job loses, where that counts. Here
+        it is 1 of each row: all rows can be full at the same time.
         """
-        return prices.sum(axis=1), np.ones(prices.shape)
+        return prices.sum(axis=1), np.ones(prices.shape), losses
 
-    def _margin(self, times: np.ndarray, rows: int, paid: np.ndarray, largest: np.ndarray) -> float:
+    def _margin(
+        self, times: np.ndarray, rows: int, paid: np.ndarray, largest: np.ndarray, losses: np.ndarray
+    ) -> float:
         r"""Return more than rounding can have added to the bound.
 
         A payment is a difference of two sums of at most K + 1 products of a length and a rate, itself the
@@ -272,8 +292,10 @@ class Market:
         runs all the time. Times are exact; adding them costs u of the total. The factor 8 covers the two
         sums, their difference and all terms of higher order.
         """
-        latest = float(times[-1]) + float(self.jobs.duration.max(initial=0))
-        scale = math.fsum(largest.tolist()) + len(largest) * latest + float(paid.sum())
+        latest = float(times[-1]) + float(self.longest.max(initial=0))
+        scale = (
+            math.fsum(largest.tolist()) + (len(largest) + float(losses.sum())) * latest + float(paid.sum())
+        )
         return 8.0 * (len(times) + rows + 8) * UNIT_ROUNDOFF * scale
 
 
@@ -288,42 +310,73 @@ class Packed(Market):
         super().__init__(instance, ())
         n = len(self.jobs)
         self.share = np.eye(n)
-        sets, losses = _ways(instance, MOST_WAYS) if ways is None else ways
-        if len(sets) > MOST_WAYS:
-            raise InputError(f"certificate: there are more than {MOST_WAYS} ways to place some of the jobs")
+        most = _most_ways(instance)
+        sets, lost = _ways(instance, most) if ways is None else ways
+        if len(sets) > most:
+            raise InputError(f"certificate: there are more than {most} ways to place some of the jobs")
         order = np.argsort(sets, kind="stable")
+        self.lost = np.maximum(0.0, lost[order] - LOST)
         self.sets, first = np.unique(np.append(0, sets[order]), return_index=True)  # nobody, and so on
-        least = np.minimum.reduceat(np.append(0.0, losses[order]), first)
-        self.loss = np.maximum(0.0, least - n * LOST)
-        self.member = ((self.sets[:, None] >> np.arange(n)) & 1).astype(np.float64)
+        self.first = np.append(np.maximum(0, first - 1), len(sets))
+        self.newest = np.frexp(self.sets)[1].astype(np.int64) - 1
+        self.parent = np.searchsorted(self.sets, self.sets ^ np.left_shift(1, np.maximum(0, self.newest)))
+        slowest = np.zeros(n)
+        kernels.most_lost(sets, lost, slowest)
+        self.stretch = (1.0 + SLOWER) / (1.0 - slowest)
+        self.longest = np.ceil(self.jobs.duration * self.stretch).astype(np.int64) + 2
 
-    def capacity(self, times: np.ndarray, prices: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return what the best set of jobs is worth, less what it loses, and which one that is."""
-        worth, held = np.zeros(len(prices)), np.zeros(prices.shape)
-        submitted = self.jobs.submit < times[1:, None]  # others do not run yet
-        for first in range(0, len(prices), AT_ONCE):
-            chunk = slice(first, first + AT_ONCE)
-            known = np.searchsorted(self.sets, 1 << int(submitted[chunk][-1].sum()))
-            self.work += int(known) * len(prices[chunk])
-            value = (prices * submitted)[chunk] @ self.member[:known].T - self.loss[:known]
-            best = value.argmax(axis=1)
-            worth[chunk], held[chunk] = value[np.arange(len(value)), best], self.member[best]
-        return worth, held
+    @property
+    def losses(self) -> np.ndarray:
+        """What each job gets at first per tick that it loses: its own time."""
+        return np.ones(len(self.jobs))
+
+    def _run(self, times: np.ndarray, prices: np.ndarray, losses: np.ndarray, *written: np.ndarray) -> int:
+        """Let every job run when, and for as long as, that is cheapest for it; return the work."""
+        jobs = self.jobs
+        given = jobs.submit, jobs.duration, self.longest, losses, times, prices
+        return int(kernels.cheapest_runs(*given, *written))
+
+    def loss(self, losses: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return what each set of jobs loses at least at such prices, and the way of it, shape (sets,)."""
+        loss, way = np.empty(len(self.sets)), np.empty(len(self.sets), dtype=np.int64)
+        kernels.least_lost(self.sets, self.first, self.lost, losses, loss, way)
+        return loss, way
+
+    def capacity(
+        self, times: np.ndarray, prices: np.ndarray, losses: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Return what the best set of jobs is worth, less what it loses, which it is, and the losses."""
+        loss, way = self.loss(losses)
+        worth, best = np.zeros(len(prices)), np.zeros(len(prices), dtype=np.int64)
+        submitted = np.searchsorted(self.jobs.submit, times[1:])  # others do not run yet
+        known = np.searchsorted(self.sets, np.left_shift(1, submitted))
+        self.work += int(kernels.best_sets(known, self.parent, self.newest, loss, prices, worth, best))
+        held = (self.sets[best][:, None] >> np.arange(len(self.jobs))) & 1
+        lost = np.zeros(len(self.jobs))
+        k, j = np.nonzero(held)
+        place = held.cumsum(axis=1)[k, j] - 1
+        np.add.at(lost, j, np.diff(times)[k] * self.lost[way[best[k]], place])
+        return worth, held.astype(np.float64), lost
 
     def paid(self, times: np.ndarray, market: Market, prices: np.ndarray) -> np.ndarray:
         """Return what each job pays at prices of a market, from its submission on, shape (K, n)."""
         return (prices @ market.share.T) * (self.jobs.submit < times[1:, None])
 
 
+def _most_ways(instance: PlacementInstance) -> int:
+    """Return the most ways to place some of the jobs that are kept, each with what all of its jobs lose."""
+    return min(MOST_WAYS, MOST_LOSSES // max(1, most_at_once(instance)))
+
+
 def _ways(instance: PlacementInstance, most: int) -> tuple[np.ndarray, np.ndarray]:
     """Return what :func:`.search_kernels.packings` writes; ``most`` + 1 if there are more, or many jobs."""
-    sets, losses = np.zeros(most + 1, dtype=np.int64), np.zeros(most + 1)
-    if len(instance.jobs) > MOST_PACKED:
-        return sets, losses
-    setting = instance.setting
-    given = instance.table, setting.slowdown.contention, first_equal(setting.capacity)
-    count = kernels.packings(*given, sets[:most], losses[:most])
-    return sets[:count], losses[:count]
+    n, table, setting = len(instance.jobs), instance.table, instance.setting
+    if n > MOST_PACKED:
+        return np.zeros(most + 1, dtype=np.int64), np.zeros((0, 0))
+    sets, lost = np.zeros(most + 1, dtype=np.int64), np.zeros((most + 1, most_at_once(instance)))
+    given = table, setting.slowdown.contention, first_equal(setting.capacity)
+    count = kernels.packings(*given, sets[:most], lost[:most])
+    return sets[:count], lost[:count]
 
 
 @dataclass(frozen=True, eq=False)
@@ -333,6 +386,8 @@ class Response:
     bound: float  # in ticks; the sum of all completion times is at least this
     # By how much each row is overfull in each interval, as a share of its capacity, shape (K, R).
     excess: np.ndarray
+    # By how many ticks more each job loses than it is paid for, shape (n,) if losses count.
+    lost: np.ndarray
 
 
 def check_certificate(instance: PlacementInstance, certificate: Certificate) -> Bound:
@@ -341,6 +396,7 @@ def check_certificate(instance: PlacementInstance, certificate: Certificate) -> 
     times = numbers(certificate.times, "certificate.times", (None,), high=2.0**53, integer=True)
     width = len(instance.jobs) if packed else len(rows)
     prices = numbers(certificate.prices, "certificate.prices", (None, width))
+    losses = numbers(certificate.losses, "certificate.losses", (width if packed else 0,))
     if len(times) != len(prices) + 1:
         raise InputError(f"certificate.times: {len(times)} of them, expected {len(prices) + 1}")
     late = len(instance.jobs) > 0 and times[0] > instance.jobs.submit[0]
@@ -350,7 +406,7 @@ def check_certificate(instance: PlacementInstance, certificate: Certificate) -> 
         if not (0 <= row.resource < len(RESOURCES) and row.level >= 0):
             raise InputError(f"certificate.rows: {row} is no resource or level")
     market = Packed(instance) if packed else Market(instance, rows)
-    ticks = market.respond(times, prices).bound
+    ticks = market.respond(times, prices, losses).bound
     return _bound(instance, ticks, f"Lagrangian prices of {market.priced}", certificate)
 
 
@@ -358,9 +414,10 @@ def tariff(instance: PlacementInstance, certificate: Certificate) -> Tariff:
     """Return the prices of a certificate as the branch and bound takes them."""
     rows, times = certificate.rows, certificate.times
     market = Packed(instance) if rows is None else Market(instance, rows)
-    worth, _ = market.capacity(times, certificate.prices)
+    worth, _, _ = market.capacity(times, certificate.prices, certificate.losses)
     prices = certificate.prices if rows is None else certificate.prices @ market.share.T
-    return tariff_of(instance, times, prices, worth, losses=rows is None)
+    losses = certificate.losses if rows is None else np.zeros(len(instance.jobs))
+    return tariff_of(instance, times, prices, worth, losses, market.stretch)
 
 
 def _bound(instance: PlacementInstance, ticks: float, method: str, certificate: Certificate) -> Bound:
@@ -407,9 +464,10 @@ def lower_bound(
     rows = rows_of(instance, plain=plain)
     market, times = Market(instance, rows), first_grid(instance, schedule)
     method, rounds = _Volume(market, times, fluid_prices(market, times, schedule, budget)), 0
+    most = VOLUME_WORK
     while True:
         method.restart()
-        begun, most = method.market.work, VOLUME_WORK if method.market is market else PACKED_WORK
+        begun = method.market.work
         for k in range(ROUNDS):
             enough = k >= FEW_ROUNDS and method.market.work - begun > most / GRIDS
             if enough or method.settled or budget.over or method.market.work > most:
@@ -425,17 +483,22 @@ def lower_bound(
         packed = None if plain or method.market is not market else _packed(instance, budget)
         if packed is not None:
             method = _Volume(packed, method.times, packed.paid(method.times, market, method.prices))
+            most = PACKED_WORK
+            if not math.isinf(budget.left):
+                most = max(most, PACKED_PER_SECOND * budget.left)
         elif method.market.work > most or not method.refine():
             break
-    certificate = Certificate(rows if method.market is market else None, method.times, method.prices)
+    kept = rows if method.market is market else None
+    certificate = Certificate(kept, method.times, method.prices, method.losses)
     name = f"Lagrangian prices of {method.market.priced} in {len(method.times) - 1} intervals"
-    ticks = method.market.respond(method.times, method.prices).bound  # on a finer grid rounding may cost more
+    # on a finer grid rounding may cost more
+    ticks = method.market.respond(method.times, method.prices, method.losses).bound
     return _bound(instance, ticks, name, certificate)
 
 
 def _packed(instance: PlacementInstance, budget: Budget) -> Packed | None:
     """Return the jobs with prices of their own, if they and the ways to place them are few."""
-    most = int(min(MOST_WAYS, WAYS_PER_SECOND * budget.left))
+    most = int(min(_most_ways(instance), WAYS_PER_SECOND * budget.left))
     ways = _ways(instance, most)
     return Packed(instance, ways) if len(ways[0]) <= most else None
 
@@ -501,14 +564,15 @@ class _Volume:
 
     def __init__(self, market: Market, times: np.ndarray, prices: np.ndarray | None) -> None:
         self.market, self.times = market, times
-        self.prices = np.zeros((len(times) - 1, market.share.shape[1]))
+        self.prices, self.losses = np.zeros((len(times) - 1, market.share.shape[1])), market.losses
+        self.length = market.jobs.duration[: len(self.losses)].astype(np.float64)  # of losses
         self.ambition, self.largest, self.failures = 0.1, 0.6, 0
         self.patience = 1  # until a first step gains anything
-        found = market.respond(times, self.prices)
-        self.bound, self.excess = found.bound, found.excess
-        if prices is not None and (start := market.respond(times, prices)).bound > self.bound:
+        found = market.respond(times, self.prices, self.losses)
+        self.bound, self.excess, self.lost = found.bound, found.excess, found.lost / self.length
+        if prices is not None and (start := market.respond(times, prices, self.losses)).bound > self.bound:
             self.prices, self.bound, self.excess = prices, start.bound, start.excess
-            self.ambition = AGAIN
+            self.lost, self.ambition = start.lost / self.length, AGAIN
 
     @property
     def settled(self) -> bool:
@@ -537,18 +601,24 @@ class _Volume:
         """Move the best prices along the average excess, as far as a gain of ``ambition`` asks (Polyak)."""
         length = np.diff(self.times).astype(np.float64)[:, None]
         direction = np.where((self.prices > 0.0) | (self.excess > 0.0), self.excess, 0.0)
-        norm = float((length * direction**2).sum())
+        other = np.where((self.losses > 0.0) | (self.lost > 0.0), self.lost, 0.0)
+        norm = float((length * direction**2).sum() + (self.length * other**2).sum())
         if norm <= 0.0:
             self.ambition = 0.0
             return
-        prices = np.maximum(0.0, self.prices + self.ambition * abs(self.bound) / norm * direction)
-        found = self.market.respond(self.times, prices)
-        turn = found.excess - self.excess
-        square = float((length * turn**2).sum())
-        share = -float((length * turn * self.excess).sum()) / square if square > 0.0 else self.largest
-        self.excess = self.excess + (self.largest / 10.0 if share <= 0.0 else min(share, self.largest)) * turn
+        step = self.ambition * abs(self.bound) / norm
+        prices = np.maximum(0.0, self.prices + step * direction)
+        losses = np.maximum(0.0, self.losses + step * other)
+        found = self.market.respond(self.times, prices, losses)
+        turn, other = found.excess - self.excess, found.lost / self.length - self.lost
+        square = float((length * turn**2).sum() + (self.length * other**2).sum())
+        along = float((length * turn * self.excess).sum() + (self.length * other * self.lost).sum())
+        share = -along / square if square > 0.0 else self.largest
+        share = self.largest / 10.0 if share <= 0.0 else min(share, self.largest)
+        self.excess, self.lost = self.excess + share * turn, self.lost + share * other
         if found.bound > self.bound:
-            self.prices, self.bound, self.failures, self.patience = prices, found.bound, 0, PATIENCE
+            self.prices, self.losses, self.bound = prices, losses, found.bound
+            self.failures, self.patience = 0, PATIENCE
             return
         self.failures += 1
         if self.failures == self.patience:

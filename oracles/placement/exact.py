@@ -24,7 +24,18 @@ from ...models.placement.simulator import Simulator, blank_state, rooms, stacked
 from ...models.stopwatch import library
 from .. import cp_sat
 from ..base import Budget, OracleError, PartProgress, Report, WhyStopped, checked
-from .exact_kernels import BEST, CUT, NODES, Costs, Tariff, Tree, explore, least_cost, open_root
+from .exact_kernels import (
+    BEST,
+    CUT,
+    NODES,
+    Costs,
+    Tariff,
+    Tree,
+    cheapest_later,
+    explore,
+    least_cost,
+    open_root,
+)
 from .search import gap
 
 MILLION = TICKS * WEIGHT_UNIT
@@ -761,31 +772,39 @@ def _exact(
 
 def _free(instance: PlacementInstance) -> Tariff:
     """Return prices of nothing."""
-    times, prices = instance.jobs.submit[:1], np.zeros((0, len(instance.jobs)))
-    return tariff_of(instance, times, prices, np.zeros(0), losses=False)
+    n = len(instance.jobs)
+    times, prices = instance.jobs.submit[:1], np.zeros((0, n))
+    return tariff_of(instance, times, prices, np.zeros(0), np.zeros(n), np.ones(n))
 
 
 def tariff_of(
-    instance: PlacementInstance, times: np.ndarray, prices: np.ndarray, worth: np.ndarray, *, losses: bool
+    instance: PlacementInstance,
+    times: np.ndarray,
+    prices: np.ndarray,
+    worth: np.ndarray,
+    losses: np.ndarray,
+    stretch: np.ndarray,
 ) -> Tariff:
-    """Return prices of jobs, shape (K, n), and the worth of all machines, (K,), as the tree takes them."""
+    """Return prices of jobs, shape (K, n), and the worth of all machines, (K,), as the tree takes them.
+
+    ``losses`` and ``stretch`` are as in :class:`.placement_exact_kernels.Tariff`.
+    """
     jobs, times = instance.jobs, np.array(times, dtype=np.int64)
-    length = np.diff(times).astype(np.float64)
-    least = [min(_durations(instance, i).values()) for i in range(len(jobs))]
-    none = np.zeros((1, len(jobs)))
+    n, length = len(jobs), np.diff(times).astype(np.float64)
+    least = np.array([min(_durations(instance, i).values()) for i in range(n)], dtype=np.int64)
+    longest = np.ceil(least * stretch).astype(np.int64) + 2  # as longest_run
+    none = np.zeros((1, n))
     price = np.concatenate([prices, none])
     paid = np.concatenate([none, prices * length[:, None]]).cumsum(axis=0)
     left = np.append((worth * length)[::-1].cumsum()[::-1], 0.0)
-    starts = np.empty((len(jobs), 2 * len(times)), dtype=np.int64)
-    cheapest = np.full((len(jobs), 2 * len(times) + 1), np.inf)
-    for i, duration in enumerate(least):
-        starts[i] = np.sort(np.maximum(jobs.submit[i], np.concatenate([times, times - duration])))
-        both = np.stack([starts[i], starts[i] + duration])
-        at = np.searchsorted(times, both, side="right") - 1
-        before, after = paid[at, i] + price[at, i] * (both - times[at])
-        cheapest[i, :-1] = np.minimum.accumulate((both[1] + after - before)[::-1])[::-1]
+    corners = [times - run[:, None] for run in (np.zeros_like(least), least, longest)]
+    starts = np.maximum(jobs.submit[:, None], np.concatenate(corners, axis=1))
     # as Market._margin: at most so many roundings of each sum, of terms that come to no more than this
-    latest = float(times[-1]) + float(max(least, default=0)) + float(jobs.submit.max(initial=0))
-    scale = float(paid[-1].sum()) + len(jobs) * latest + float(left[0])
-    margin = 8.0 * (len(times) + len(jobs) + 8) * UNIT_ROUNDOFF * scale
-    return Tariff(times, price, paid, np.append(worth, 0.0), left, starts, cheapest, losses, margin)
+    latest = float(times[-1]) + float(longest.max(initial=0)) + float(jobs.submit.max(initial=0))
+    scale = float(paid[-1].sum()) + float((1.0 + losses).sum()) * latest + float(left[0])
+    margin = 8.0 * (len(times) + n + 8) * UNIT_ROUNDOFF * scale
+    cheapest = np.full((n, starts.shape[1] + 1), np.inf)
+    given = price, paid, np.append(worth, 0.0), left, np.sort(starts, axis=1), cheapest, losses, stretch
+    tariff = Tariff(times, *given, margin)
+    cheapest_later(tariff, least)
+    return tariff

@@ -40,11 +40,11 @@ class Tariff(NamedTuple):
     paid: np.ndarray  # what each has paid by a time if it runs from the first on, shape (K + 1, n)
     worth: np.ndarray  # what all machines are worth per tick, the last one 0, shape (K + 1,)
     left: np.ndarray  # what they are worth from a time on, shape (K + 1,)
-    starts: (
-        np.ndarray
-    )  # the starts of each job between which its cost is linear, ascending, shape (n, 2 K + 2)
+    # Starts of each job between which its cost is concave, ascending, shape (n, 3 K + 3).
+    starts: np.ndarray
     cheapest: np.ndarray  # of each job, the least end plus payment of these starts and later ones
-    losses: bool  # whether worth is less what jobs lose on several machines, and by contention
+    losses: np.ndarray  # what each job gets per tick that it loses, shape (n,)
+    stretch: np.ndarray  # a job takes so many times as long as alone at most, shape (n,)
     margin: float  # more than rounding adds to a bound, in ticks
 
 
@@ -269,9 +269,39 @@ def _paid(tariff, job, tick):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True)
-def _end_and_payment(tariff, job, length, tick):  # type: ignore[no-untyped-def]
-    """Return the end of a job that starts at a tick and takes so long, plus what it pays."""
-    return tick + length + _paid(tariff, job, tick + length) - _paid(tariff, job, tick)
+def _end_and_payment(tariff, job, shortest, work, tick):  # type: ignore[no-untyped-def]
+    """Return the end of a job that starts at a tick, plus what it pays, less what it gets for what it loses.
+
+    It runs for the ``shortest`` time at least, and for any more that its ``work`` can take.
+    """
+    before, end, gain = _paid(tariff, job, tick), tick + shortest, tariff.losses[job] - 1.0
+    done = tick + work
+    best = done - gain * (end - done) + (_paid(tariff, job, end) - before)
+    latest = tick + max(shortest, longest_run(work, tariff.stretch[job]))
+    if gain > 0.0 and latest > end:
+        best = min(best, done - gain * (latest - done) + (_paid(tariff, job, latest) - before))
+        k = np.searchsorted(tariff.times, end, side="right")
+        while k < tariff.times.size and tariff.times[k] < latest:
+            end = tariff.times[k]
+            best = min(best, done - gain * (end - done) + (tariff.paid[k, job] - before))
+            k += 1
+    return best
+
+
+@njit(cache=True)
+def longest_run(work, stretch):  # type: ignore[no-untyped-def]
+    """Return a number of ticks in which a job that is never slower than that has done such work."""
+    return np.int64(np.ceil(work * stretch)) + 2
+
+
+@njit(cache=True)
+def cheapest_later(tariff, least):  # type: ignore[no-untyped-def]
+    """Write the least end plus payment of each job from each of its starts on."""
+    for job in range(tariff.starts.shape[0]):
+        for k in range(tariff.starts.shape[1] - 1, -1, -1):
+            length = least[job]
+            here = _end_and_payment(tariff, job, length, float(length), tariff.starts[job, k])
+            tariff.cheapest[job, k] = min(tariff.cheapest[job, k + 1], here)
 
 
 @njit(cache=True)
@@ -289,13 +319,14 @@ def priced_cost(table, state, costs):  # type: ignore[no-untyped-def]
         left = _work_left(state, job)
         rest = -(-left // sim.SCALE)
         cost += costs.gpus[job] * rest
-        if tariff.losses:  # these are counted apart, by fractions of ticks
-            rest = int(left / sim.SCALE * (costs.least[job] / table.duration[job, state.spans[job]]))
-        more += _end_and_payment(tariff, job, rest, now) - now
+        work = left / sim.SCALE * (costs.least[job] / table.duration[job, state.spans[job]])
+        more += _end_and_payment(tariff, job, rest, work, now) - now
     for job in sim.waiting(state):
-        cost += costs.gpus[job] * costs.least[job]
+        length = costs.least[job]
+        cost += costs.gpus[job] * length
         k = np.searchsorted(tariff.starts[job], now)
-        more += min(tariff.cheapest[job, k], _end_and_payment(tariff, job, costs.least[job], now)) - now
+        here = _end_and_payment(tariff, job, length, float(length), now)
+        more += min(tariff.cheapest[job, k], here) - now
     for job in range(state.clock[sim.ARRIVED], table.submit.size):
         cost += costs.gpus[job] * costs.least[job]
         more += tariff.cheapest[job, 0] - table.submit[job]

@@ -47,6 +47,9 @@ number of all jobs and machines."""
 WARM, COLD = 0.05, 5e-5
 """Loss that is accepted with probability 1/e, at the start and at the end: as part of a job's mean cost."""
 
+FEW_JOBS, WARMER = 40, 1.0
+"""The former for so many jobs at most, each of which is a larger part of the whole."""
+
 MOST_ROUNDS = 20_000
 """Rounds of the local search without a time limit."""
 
@@ -155,11 +158,17 @@ def _genome(keys: np.ndarray, release: np.ndarray, spans: np.ndarray, rows: np.n
     )
 
 
+def most_at_once(instance: PlacementInstance) -> int:
+    """Return a number of jobs than which no more can run at once."""
+    table = instance.table
+    least, total = table.need.min(axis=0, initial=2**62), table.capacity.sum(axis=0)
+    return int((total[least > 0] // least[least > 0]).min(initial=len(instance.jobs)))
+
+
 def new_trail(instance: PlacementInstance, most: int) -> kernels.Trail:
     """Return a trail that has nothing yet, and room for about so many jobs that run at its epochs."""
     table, n = instance.table, len(instance.jobs)
-    least, total = table.need.min(axis=0, initial=2**62), table.capacity.sum(axis=0)
-    width = int((total[least > 0] // least[least > 0]).min(initial=n))  # no more jobs can run at once
+    width = most_at_once(instance)
     epochs = 2 * n + 1 if most > 0 else 0
     every = 1 + epochs * width // most if most > 0 else 0
     slots = 2 * epochs // max(1, every) + 2  # one is spare whatever is kept
@@ -368,7 +377,8 @@ class _Chain:
         self.best, self.rng = best, rng
         self.genomes = tuple(best.genome() for _ in range(3))
         n = len(best.instance.jobs)
-        self.heats = cooling(max(1, MOST_ROUNDS // COOLINGS), WARM / n, COLD / n)
+        warm = WARM if n > FEW_JOBS else WARMER
+        self.heats = cooling(max(1, MOST_ROUNDS // COOLINGS), warm / n, COLD / n)
         self.draws, self.heat = np.zeros((0, 7)), np.zeros(0)
         self.trail = new_trail(best.instance, MOST_KEPT)
         self.state = best.instance.simulator().state

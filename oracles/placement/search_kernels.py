@@ -171,13 +171,84 @@ def cheapest_starts(submit, duration, share, times, prices, least, use, largest)
 
 
 @njit(cache=True)
-def _loss(table, contention, jobs, counts, load):  # type: ignore[no-untyped-def]
-    """Return what jobs with so many instances on each machine lose per tick, of the work of a tick each."""
+def _cheapest_run(submit, duration, longest, loss, times, price, spent):  # type: ignore[no-untyped-def]
+    """Return the least completion time plus payment of a job, its start and end that give it, and steps.
+
+    It runs for ``duration`` to ``longest`` ticks, and gets back ``loss`` for each beyond the former. The cost
+    is linear in start and end but where one of them is one of the times; so only these are tried, and the
+    shortest and the longest run.
+    """
+    last, steps, gain = times.size - 1, 0, loss - 1.0
+    i = max(0, np.searchsorted(times, submit, side="right") - 1)
+    k = max(0, np.searchsorted(times, submit + duration, side="right") - 1)
+    m = max(0, np.searchsorted(times, submit + longest, side="right") - 1)
+    start, best, best_start, best_end = submit, np.inf, submit, submit + duration
+    while True:
+        steps += 1
+        done = start + duration
+        if (done - submit) - max(0.0, gain) * (longest - duration) >= best:  # payments are not negative
+            break
+        before = spent[i] + price[i] * (start - times[i])
+        cost = (done - submit) + (spent[k] + price[k] * (done - times[k]) - before)
+        if cost < best:
+            best, best_start, best_end = cost, start, done
+        if gain > 0.0:
+            for t in range(k + 1, m + 2):
+                end = times[t] if t <= m else start + longest
+                paid = spent[t] if t <= m else spent[m] + price[m] * (end - times[m])
+                cost = (done - submit) - gain * (end - done) + (paid - before)
+                if cost < best:
+                    best, best_start, best_end = cost, start, end
+            steps += m - k
+        if i == last:
+            break
+        step = times[i + 1] - start
+        if k < last:
+            step = min(step, times[k + 1] - done)
+        if m < last and gain > 0.0:
+            step = min(step, times[m + 1] - (start + longest))
+        start += step
+        if start == times[i + 1]:
+            i += 1
+        if k < last and start + duration == times[k + 1]:
+            k += 1
+        while m < last and start + longest >= times[m + 1]:
+            m += 1
+    return best, best_start, best_end, steps
+
+
+@njit(cache=True)
+def cheapest_runs(submit, duration, longest, loss, times, prices, least, use, largest, more):  # type: ignore[no-untyped-def]
+    """Let every job run when that is cheapest for it, at prices of its own; return how many steps that took.
+
+    As :func:`cheapest_starts`, with a price of each job, shape (K + 1, n), and with ``longest`` and ``loss``
+    as :func:`_cheapest_run` takes them. Written is besides ``more``, by how many ticks each runs longer.
+    """
+    last, steps = times.size - 1, 0
+    price, spent = np.zeros(last + 1), np.zeros(last + 1)
+    use[:] = 0.0
+    for job in range(submit.size):
+        for k in range(last):
+            price[k] = prices[k, job]
+            spent[k + 1] = spent[k] + price[k] * (times[k + 1] - times[k])
+        given = submit[job], duration[job], longest[job], loss[job]
+        least[job], start, end, tried = _cheapest_run(*given, times, price, spent)
+        for k in range(max(0, np.searchsorted(times, start, side="right") - 1), last):
+            if times[k] >= end:
+                break
+            use[k, job] = min(end, times[k + 1]) - max(start, times[k])
+        largest[job], more[job] = spent[last], end - start - duration[job]
+        steps += tried + last
+    return steps
+
+
+@njit(cache=True)
+def _losses(table, contention, jobs, counts, load, lost):  # type: ignore[no-untyped-def]
+    """Write what jobs with so many instances on each machine lose per tick, of the work of a tick each."""
     load[:] = 0
     for p in range(jobs.size):
         for k in range(load.size):
             load[k] += table.intensity[jobs[p]] * table.need[jobs[p], 0] * counts[p, k]
-    lost = 0.0
     for p in range(jobs.size):
         job, worst, spans = jobs[p], 0.0, 0
         shortest = np.int64(-1)
@@ -191,15 +262,15 @@ def _loss(table, contention, jobs, counts, load):  # type: ignore[no-untyped-def
                 if others > 0:
                     worst = max(worst, others / (sim.THOUSAND * table.capacity[k, 0]))
         slower = 1.0 + contention * (table.intensity[job] / sim.THOUSAND) * worst
-        lost += 1.0 - shortest / table.duration[job, spans] / slower
-    return lost
+        lost[p] = 1.0 - shortest / table.duration[job, spans] / slower
 
 
 @njit(cache=True)
-def packings(table, contention, same, sets, losses):  # type: ignore[no-untyped-def]
+def packings(table, contention, same, sets, lost):  # type: ignore[no-untyped-def]
     """Write all sets of jobs that can run at the same time, once for each way to place them.
 
-    A set is a whole number whose bits are the jobs, at most 62; ``losses`` are what they lose per tick.
+    A set is a whole number whose bits are the jobs, at most 62; ``lost``, one row for each, is what its jobs,
+    in their order, lose per tick.
     ``same`` is for each machine the first one with the same capacity, shape (M,); of ways that differ in the
     order of equal machines, there is one. Returned is how many there are, or one more than there is room for.
     """
@@ -243,9 +314,63 @@ def packings(table, contention, same, sets, losses):  # type: ignore[no-untyped-
         refine(alike[depth], counts[depth], alike[depth + 1])
         depth += 1
         sets[size] = chosen
-        losses[size] = _loss(table, contention, jobs[:depth], counts, load)
+        _losses(table, contention, jobs[:depth], counts, load, lost[size])
         size += 1
         job += 1
+
+
+@njit(cache=True)
+def most_lost(sets, lost, most):  # type: ignore[no-untyped-def]
+    """Write the most that each job loses per tick in any of these ways, shape (n,)."""
+    for w in range(sets.size):
+        p = 0
+        for job in range(most.size):
+            if sets[w] >> job & 1:
+                most[job] = max(most[job], lost[w, p])
+                p += 1
+
+
+@njit(cache=True)
+def least_lost(sets, first, lost, price, loss, way):  # type: ignore[no-untyped-def]
+    """Write what each set of jobs loses at least, at a price of each job's loss, and by which way.
+
+    The ways of set i are those from ``first[i]`` to ``first[i + 1]``.
+    """
+    own = np.empty(price.size)
+    for i in range(sets.size):
+        count = 0
+        for job in range(price.size):
+            if sets[i] >> job & 1:
+                own[count] = price[job]
+                count += 1
+        loss[i], way[i] = 0.0 if count == 0 else np.inf, first[i]
+        for w in range(first[i], first[i + 1]):
+            total = 0.0
+            for p in range(count):
+                total += own[p] * lost[w, p]
+            if total < loss[i]:
+                loss[i], way[i] = total, w
+
+
+@njit(cache=True)
+def best_sets(known, parent, newest, loss, prices, worth, best):  # type: ignore[no-untyped-def]
+    """Write for each interval what the most valuable set of jobs pays, less what it loses, and which it is.
+
+    The first ``known`` sets of an interval may run in it, shape (K,); the first set has no jobs. Every other
+    one is its ``parent``, which comes before it, and its ``newest`` job. Returned is how many sets were
+    looked at.
+    """
+    value, looked = np.zeros(parent.size), 0
+    for k in range(known.size):
+        worth[k], best[k], price = 0.0, 0, prices[k]
+        if not price.any():
+            continue
+        looked += known[k]
+        for i in range(1, known[k]):
+            value[i] = value[parent[i]] + price[newest[i]]
+            if value[i] - loss[i] > worth[k]:
+                worth[k], best[k] = value[i] - loss[i], i
+    return looked
 
 
 @njit(cache=True)

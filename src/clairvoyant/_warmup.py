@@ -182,7 +182,7 @@ def placement() -> None:
     policy, one = Das(), generate("tiny")
     one.simulator().follow(())  # a run that is checked at its end
     market = Packed(one)
-    market.respond(np.array([0, 1]), np.zeros((1, len(market.jobs))))
+    market.respond(np.array([0, 1]), np.zeros((1, len(market.jobs))), market.losses)
     policy.start(one.setting, np.random.default_rng(0))
     policy.scores(next(iter(one.episode(frozenset()))))
     api.play("das:outcomes=1", one)
