@@ -334,11 +334,13 @@ def moved(curve: np.ndarray) -> float:
 def plot_learning(found: Mapping[str, Sequence[np.ndarray]]) -> list[Figure]:
     """Return the learning curves: the mean of the seeds of a design, and between which ends they lie.
 
-    One figure of the designs of the paper, one of the settings of Appendix D, and one of all others.
+    One figure of the designs of the paper, one of the settings of Appendix D, one of evolution, which learns
+    from many more decisions, and one of all others.
     """
     kinds = defaultdict[str, dict[str, Any]](dict)
     for name, of in found.items():
-        printed = "printed settings" if name.endswith(("-settings", "-literal")) else "changes"
+        ours = "evolution" if name.startswith("evolved") else "changes"
+        printed = "printed settings" if name.endswith(("-settings", "-literal")) else ours
         x, _y = of[0]
         y = np.array([np.interp(x, *one) for one in of])
         kind = "our settings" if name in trained.PAPER else printed
