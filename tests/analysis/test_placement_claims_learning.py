@@ -422,6 +422,7 @@ def test_settings_are_read_from_the_networks(tmp_path: Path, monkeypatch: pytest
     monkeypatch.setattr(policies, "SHIPPED", tmp_path)
     for rate, name in ((0.0001, "da"), (0.5, "das")):
         training = {"learning_rate": rate, "discount": 0.98, "entropy": 0.03, "jobs": 1000}
+        training["reward_limit"] = 1_000_000
         plan = {"design": {"hidden": 64}, "jobs": {}, "training": training}
         checkpoint.write(tmp_path / f"{name}-0.npz", {"plan": plan})
     record(tmp_path, {"da-0": (), "das-0": ()})

@@ -181,7 +181,7 @@ def test_what_a_stranger_brings_is_generated_solved_and_played(stranger: Strange
     assert {row["name"] for row in listed} == set(players)
     assert any(row["proven"] for row in listed)
     (oracle,) = stranger.tell("oracles", "--problem", problem)["oracles"]
-    assert "dual bound of the solver" in oracle["guarantee"]
+    assert "multipliers of the solver prove" in oracle["guarantee"]
 
 
 @pytest.mark.slow

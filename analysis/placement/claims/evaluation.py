@@ -120,7 +120,7 @@ def table_1_heuristics(context: Context) -> Finding:
     out = sum(False in one.signs for one in judge(said, where))
     return trial.finding(
         f"{out} of {len(said)} printed differences are out of reach of one run of ours at some load or "
-        "slowdown; runs differ too much to say more.",
+        "slowdown; runs differ much.",
         said,
         assumes=f"{MODEL} Our runs have fewer jobs than the paper's 4,000, so that intervals are wider.",
     )
