@@ -23,6 +23,18 @@ sums are rounded down by more than floating point can lose.
 The capacity in the shares is what the machines can really be filled with: whole instances on each machine
 (:class:`Row`).
 
+**Jobs in lanes** (:class:`Lanes`) have a price :math:`q_j(t) \ge 0` each besides those of rows, from their
+submission until they should have run, and capacity is worth what its rows pay and the most valuable set of
+jobs whose GPUs are no more than there are. A gang that needs most of them, half of it done in the time of
+one half and half in that of the other, no longer fits beside a job that runs all the time:
+
+.. math::
+    \sum_j (C_j - r_j) \ge \sum_j \min_{s \ge r_j} \Big[ s + d_j - r_j
+    + \int_s^{s + d_j} \Big( q_j(t) + \sum_r a_{jr} p_r(t) \Big) dt \Big]
+    - \int \Big( \sum_r p_r(t) + \max_A \sum_{j \in A} q_j(t) \Big) dt .
+
+Jobs that never wait at the same time share a lane, a column of the prices.
+
 **Few jobs** (:class:`Packed`) have a price :math:`p_j(t)` each, and capacity is worth what the most valuable
 of the sets of jobs pays that the machines can hold at the same time. No resource can be worth less, so such
 prices prove at least as much as those of resources; and here contention counts. A job that runs with speed
@@ -40,8 +52,10 @@ is lost costs the time of the job itself; at more it also takes the time of thos
 
 from __future__ import annotations
 
+import heapq
 import math
-from dataclasses import dataclass, field
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -71,6 +85,21 @@ PACKED_WORK, PACKED_PER_SECOND = 2e9, 3e8
 """The work of the volume method on prices of jobs, in sets of jobs that are looked at: so much, or more with
 a time limit, by the seconds that are left."""
 
+LANE_SUMS, LANE_PRICES = 10**8, 10**7
+"""The most sums of GPUs in an interval, and prices, that jobs in lanes may need."""
+
+LANE_WORK, LANE_PER_SECOND = 6e8, 4e8
+"""The work of the volume method on them, as that of :data:`PACKED_WORK`."""
+
+LANE_INTERVALS = 3000
+"""Their most intervals of equal prices."""
+
+LINGER = 1.0
+"""Jobs keep their lane after their end in a simple schedule for so much of the time that they take there."""
+
+GPUS = RESOURCES.index("gpus")
+"""The resource whose units jobs in lanes fill."""
+
 MOST_UNITS = 4096
 """Up to so many units of a resource on a machine, all sums of needs are found."""
 
@@ -96,8 +125,8 @@ FLUID_SIZE = 40_000
 FLUID_SHARE = 0.5
 """The part of the time left that it may take."""
 
-AGAIN = 2e-3
-"""The relative gain that the first step on a finer grid hopes for."""
+AGAIN, EAGER = 2e-3, 2e-2
+"""The relative gain that the first step on a finer grid hopes for, and the first one of jobs in lanes."""
 
 PATIENCE = 8
 """Rounds without a gain after which the steps become smaller."""
@@ -132,6 +161,9 @@ class Certificate:
     prices: np.ndarray  # ticks of completion time per tick, for all of a row or for a job, shape (K, R)
     # What each job gets per tick that it loses, in ticks of completion time, shape (n,); none for rows.
     losses: np.ndarray = field(default_factory=lambda: np.zeros(0))
+    # The column of prices, after those of rows, that is a job's own until a tick, shape (n,) each; or none.
+    lane: np.ndarray = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
+    until: np.ndarray = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
 
 
 @dataclass(frozen=True)
@@ -242,6 +274,7 @@ class Market:
     def __init__(self, instance: PlacementInstance, rows: tuple[Row, ...]) -> None:
         jobs = instance.jobs
         self.jobs = jobs
+        self.rows: tuple[Row, ...] | None = rows
         pairs = [counted(instance, row) for row in rows]
         counts = np.array([count for count, _ in pairs], dtype=np.int64).reshape(len(rows), len(jobs)).T
         totals = np.array([max(1, total) for _, total in pairs], dtype=np.float64)
@@ -250,9 +283,33 @@ class Market:
         self.work = 0  # prices, and corners of jobs that were looked at, in all responses
 
     @property
+    def columns(self) -> int:
+        """How many prices an interval has."""
+        return int(self.share.shape[1])
+
+    @property
+    def terms(self) -> int:
+        """The most prices that are added to what a job pays, or to what capacity is worth, per tick."""
+        return self.columns
+
+    @property
+    def most_intervals(self) -> int:
+        """The most intervals of equal prices."""
+        return MOST_INTERVALS
+
+    @property
     def losses(self) -> np.ndarray:
         """What each job gets at first per tick that it loses; nothing if losses do not count."""
         return np.zeros(0)
+
+    def paid(self, times: np.ndarray, prices: np.ndarray) -> np.ndarray:
+        """Return what each job pays per tick, shape (K, n)."""
+        result: np.ndarray = prices @ self.share.T
+        return result
+
+    def certificate(self, times: np.ndarray, prices: np.ndarray, losses: np.ndarray) -> Certificate:
+        """Return prices as a certificate."""
+        return Certificate(self.rows, times, prices, losses)
 
     def respond(self, times: np.ndarray, prices: np.ndarray, losses: np.ndarray) -> Response:
         """Return the bound that prices prove, and the use of each row at them."""
@@ -263,7 +320,7 @@ class Market:
         worth, held, lost = self.capacity(times, prices, losses)
         bound = math.fsum(least.tolist()) - math.fsum((worth * length).tolist())
         paid = (prices * length[:, None]).ravel()
-        bound -= self._margin(times, prices.shape[1], paid, largest, losses)
+        bound -= self._margin(times, self.terms, paid, largest, losses)
         return Response(bound, use / length[:, None] - held, lost - more[: len(lost)])
 
     def _run(self, times: np.ndarray, prices: np.ndarray, losses: np.ndarray, *written: np.ndarray) -> int:
@@ -309,7 +366,7 @@ class Packed(Market):
     ) -> None:
         super().__init__(instance, ())
         n = len(self.jobs)
-        self.share = np.eye(n)
+        self.rows, self.share = None, np.eye(n)
         most = _most_ways(instance)
         sets, lost = _ways(instance, most) if ways is None else ways
         if len(sets) > most:
@@ -358,9 +415,108 @@ class Packed(Market):
         np.add.at(lost, j, np.diff(times)[k] * self.lost[way[best[k]], place])
         return worth, held.astype(np.float64), lost
 
-    def paid(self, times: np.ndarray, market: Market, prices: np.ndarray) -> np.ndarray:
-        """Return what each job pays at prices of a market, from its submission on, shape (K, n)."""
-        return (prices @ market.share.T) * (self.jobs.submit < times[1:, None])
+
+class Lanes(Market):
+    """Rows, and a price of each job besides while it may have to wait; see the top.
+
+    Attributes
+    ----------
+    lane, until
+        As in the certificate, shape (n,) each.
+    count, total
+        The GPUs of each job, shape (n,), and of the cluster as far as instances can fill it.
+    """
+
+    priced = "jobs and capacity"
+
+    def __init__(
+        self, instance: PlacementInstance, rows: tuple[Row, ...], lane: np.ndarray, until: np.ndarray
+    ) -> None:
+        super().__init__(instance, rows)
+        self.lane, self.until = np.array(lane, dtype=np.int64), np.array(until, dtype=np.int64)
+        self.count, self.total = counted(instance, Row(GPUS, 0))
+        self.width = int(lane.max(initial=-1)) + 1
+
+    @classmethod
+    def begin(
+        cls, instance: PlacementInstance, rows: tuple[Row, ...], times: np.ndarray, schedule: Schedule
+    ) -> Lanes:
+        """Give lanes to all jobs, for somewhat longer than a schedule keeps them."""
+        submit = instance.jobs.submit
+        late = schedule.finish + (LINGER * (schedule.finish - submit)).astype(np.int64)
+        until = times[np.minimum(len(times) - 1, np.searchsorted(times, late))]
+        lane, width, free, busy = (
+            np.zeros(len(submit), dtype=np.int64),
+            0,
+            list[int](),
+            list[tuple[int, int]](),
+        )
+        for job, first in enumerate(times[np.searchsorted(times, submit, side="right") - 1].tolist()):
+            while busy and busy[0][0] <= first:
+                heapq.heappush(free, heapq.heappop(busy)[1])
+            lane[job] = heapq.heappop(free) if free else width
+            width = max(width, int(lane[job]) + 1)
+            heapq.heappush(busy, (int(until[job]), int(lane[job])))
+        return cls(instance, rows, lane, until)
+
+    @property
+    def columns(self) -> int:
+        """How many prices an interval has: of rows, and of lanes."""
+        return super().columns + self.width
+
+    @property
+    def terms(self) -> int:
+        """The most prices that are added to what a job pays, or to what capacity is worth, per tick."""
+        return super().columns + len(self.jobs)
+
+    @property
+    def most_intervals(self) -> int:
+        """The most intervals for which there are not too many prices and sums."""
+        sums = max(1, self.width) * (self.total + 1)
+        return min(LANE_INTERVALS, LANE_PRICES // max(1, self.columns), LANE_SUMS // sums)
+
+    def own(self, times: np.ndarray) -> Iterator[tuple[int, slice, int]]:
+        """Yield each job with the intervals in which it has a price of its own, and its column."""
+        first = np.searchsorted(times, self.jobs.submit, side="right") - 1
+        last, rows = np.searchsorted(times, self.until), super().columns
+        for job in range(len(self.jobs)):
+            yield job, slice(int(first[job]), int(last[job])), rows + int(self.lane[job])
+
+    def moved(self, times: np.ndarray, prices: np.ndarray) -> np.ndarray:
+        """Return prices of rows with those of GPUs as such moved into the lanes, shape (K, R + W)."""
+        gpus = np.array([row.resource == GPUS and row.level == 0 for row in self.rows or ()])
+        result = np.concatenate([np.where(gpus, 0.0, prices), np.zeros((len(prices), self.width))], axis=1)
+        for job, when, column in self.own(times):
+            result[when, column] = prices[when] @ (self.share[job] * gpus)
+        return result
+
+    def _run(self, times: np.ndarray, prices: np.ndarray, losses: np.ndarray, *written: np.ndarray) -> int:
+        """Let every job run when that is cheapest for it; return how much work that was."""
+        given = self.jobs.submit, self.jobs.duration, self.share, self.lane, self.until, times, prices
+        return int(prices.size + kernels.starts_in_lanes(*given, *written[:3]))
+
+    def capacity(
+        self, times: np.ndarray, prices: np.ndarray, losses: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Return what rows and the best set of jobs are worth, and 1 of each row and of its lanes."""
+        rows = super().columns
+        own = np.ascontiguousarray(prices[:, rows:])
+        worth, held = np.zeros(len(prices)), np.zeros(own.shape)
+        given = self.jobs.submit, self.count, self.total, self.lane, self.until, times, own
+        self.work += int(kernels.best_fills(*given, worth, held))
+        full = np.ones((len(prices), rows))
+        return prices[:, :rows].sum(axis=1) + worth, np.concatenate([full, held], axis=1), losses
+
+    def paid(self, times: np.ndarray, prices: np.ndarray) -> np.ndarray:
+        """Return what each job pays per tick, shape (K, n)."""
+        result = super().paid(times, prices[:, : super().columns])
+        for job, when, column in self.own(times):
+            result[when, job] += prices[when, column]
+        return result
+
+    def certificate(self, times: np.ndarray, prices: np.ndarray, losses: np.ndarray) -> Certificate:
+        """Return prices as a certificate."""
+        return Certificate(self.rows, times, prices, losses, self.lane, self.until)
 
 
 def _most_ways(instance: PlacementInstance) -> int:
@@ -390,34 +546,54 @@ class Response:
     lost: np.ndarray
 
 
+def market_of(instance: PlacementInstance, certificate: Certificate) -> Market:
+    """Return what has the prices of a certificate."""
+    rows, lane, until = certificate.rows, certificate.lane, certificate.until
+    if rows is None:
+        return Packed(instance)
+    return Lanes(instance, rows, lane, until) if len(lane) else Market(instance, rows)
+
+
 def check_certificate(instance: PlacementInstance, certificate: Certificate) -> Bound:
     """Return the bound that a certificate proves, computed from its prices alone; refuse wrong ones."""
-    rows, packed = certificate.rows or (), certificate.rows is None
-    times = numbers(certificate.times, "certificate.times", (None,), high=2.0**53, integer=True)
-    width = len(instance.jobs) if packed else len(rows)
-    prices = numbers(certificate.prices, "certificate.prices", (None, width))
-    losses = numbers(certificate.losses, "certificate.losses", (width if packed else 0,))
-    if len(times) != len(prices) + 1:
-        raise InputError(f"certificate.times: {len(times)} of them, expected {len(prices) + 1}")
-    late = len(instance.jobs) > 0 and times[0] > instance.jobs.submit[0]
-    if late or (np.diff(times) <= 0).any():
-        raise InputError("certificate.times: not ascending from the first submission or earlier")
-    for row in rows:
+    for row in certificate.rows or ():
         if not (0 <= row.resource < len(RESOURCES) and row.level >= 0):
             raise InputError(f"certificate.rows: {row} is no resource or level")
-    market = Packed(instance) if packed else Market(instance, rows)
+    n = len(instance.jobs)
+    kept = n if np.size(certificate.lane) else 0
+    lane = numbers(certificate.lane, "certificate.lane", (kept,), high=max(0, n - 1), integer=True)
+    until = numbers(certificate.until, "certificate.until", (kept,), high=2.0**53, integer=True)
+    times = numbers(certificate.times, "certificate.times", (None,), high=2.0**53, integer=True)
+    market = market_of(instance, replace(certificate, lane=lane, until=until))
+    prices = numbers(certificate.prices, "certificate.prices", (None, market.columns))
+    losses = numbers(certificate.losses, "certificate.losses", market.losses.shape)
+    if len(times) != len(prices) + 1:
+        raise InputError(f"certificate.times: {len(times)} of them, expected {len(prices) + 1}")
+    if (np.diff(times) <= 0).any() or (n and times[0] > instance.jobs.submit[0]):
+        raise InputError("certificate.times: not ascending from the first submission or earlier")
+    if kept and (pair := _crowded(times, instance.jobs.submit, lane, until)):
+        raise InputError(f"certificate.lane: jobs {pair[0]} and {pair[1]} are in one at the same time")
     ticks = market.respond(times, prices, losses).bound
     return _bound(instance, ticks, f"Lagrangian prices of {market.priced}", certificate)
 
 
+def _crowded(
+    times: np.ndarray, submit: np.ndarray, lane: np.ndarray, until: np.ndarray
+) -> tuple[int, int] | None:
+    """Return two jobs that are in the same lane in the same interval, if there are any."""
+    first = times[np.searchsorted(times, submit, side="right") - 1]
+    order = np.lexsort((submit, lane))
+    one, other = order[:-1], order[1:]
+    wrong = np.flatnonzero((lane[one] == lane[other]) & (until[one] > first[other]))
+    return (int(one[wrong[0]]), int(other[wrong[0]])) if len(wrong) else None
+
+
 def tariff(instance: PlacementInstance, certificate: Certificate) -> Tariff:
     """Return the prices of a certificate as the branch and bound takes them."""
-    rows, times = certificate.rows, certificate.times
-    market = Packed(instance) if rows is None else Market(instance, rows)
+    times, market = certificate.times, market_of(instance, certificate)
     worth, _, _ = market.capacity(times, certificate.prices, certificate.losses)
-    prices = certificate.prices if rows is None else certificate.prices @ market.share.T
-    losses = certificate.losses if rows is None else np.zeros(len(instance.jobs))
-    return tariff_of(instance, times, prices, worth, losses, market.stretch)
+    losses = certificate.losses if len(certificate.losses) else np.zeros(len(instance.jobs))
+    return tariff_of(instance, times, market.paid(times, certificate.prices), worth, losses, market.stretch)
 
 
 def _bound(instance: PlacementInstance, ticks: float, method: str, certificate: Certificate) -> Bound:
@@ -463,37 +639,72 @@ def lower_bound(
         return trivial
     rows = rows_of(instance, plain=plain)
     market, times = Market(instance, rows), first_grid(instance, schedule)
-    method, rounds = _Volume(market, times, fluid_prices(market, times, schedule, budget)), 0
-    most = VOLUME_WORK
-    while True:
+    ascent = _Ascent(instance, budget, progress, cost)
+    found = best = _Volume(market, times, fluid_prices(market, times, schedule, budget))
+    ascent.grid(found, VOLUME_WORK)
+    packed = None if plain or ascent.over else _packed(instance, budget)
+    if packed is not None:
+        waiting = instance.jobs.submit < found.times[1:, None]
+        best = _Volume(packed, found.times, market.paid(found.times, found.prices) * waiting)
+        most = _work(budget, PACKED_WORK, PACKED_PER_SECOND)
+        ascent.grid(best, most)
+        ascent.finer(best, most)
+    else:
+        ascent.finer(found, VOLUME_WORK)
+        lanes = None if plain or ascent.over else Lanes.begin(instance, rows, found.times, schedule)
+        if lanes is not None and len(found.times) <= lanes.most_intervals:
+            other = _Volume(lanes, found.times, lanes.moved(found.times, found.prices), ambition=EAGER)
+            most = _work(budget, LANE_WORK, LANE_PER_SECOND)
+            ascent.grid(other, most)
+            ascent.finer(other, most)
+            best = max(found, other, key=lambda one: one.bound)
+    name = f"Lagrangian prices of {best.market.priced} in {len(best.times) - 1} intervals"
+    # on a finer grid rounding may cost more
+    ticks = best.market.respond(best.times, best.prices, best.losses).bound
+    return _bound(instance, ticks, name, best.market.certificate(best.times, best.prices, best.losses))
+
+
+def _work(budget: Budget, least: float, per_second: float) -> float:
+    """Return how much work the volume method may do: so much, or more if there are seconds left for it."""
+    return least if math.isinf(budget.left) else max(least, per_second * budget.left)
+
+
+@dataclass
+class _Ascent:
+    """Rounds of the volume method, until a bound is near enough to a cost or the time is up."""
+
+    instance: PlacementInstance
+    budget: Budget
+    progress: PartProgress | None
+    cost: int
+    rounds: int = 0
+    proved: int = 0  # the bound so far
+
+    @property
+    def over(self) -> bool:
+        """Whether the bound is near enough, or the time is up."""
+        return gap(self.instance, self.cost, self.proved) <= self.budget.gap or self.budget.over
+
+    def grid(self, method: _Volume, most: float) -> None:
+        """Do rounds on a grid; on all grids they may do so much work."""
+        market, begun = method.market, method.market.work
         method.restart()
-        begun = method.market.work
         for k in range(ROUNDS):
-            enough = k >= FEW_ROUNDS and method.market.work - begun > most / GRIDS
-            if enough or method.settled or budget.over or method.market.work > most:
+            enough = k >= FEW_ROUNDS and market.work - begun > most / GRIDS
+            if enough or method.settled or self.budget.over or market.work > most:
                 break
             method.step()
-            rounds += 1
-        proved = _bound(instance, method.bound, "", trivial.certificate).units
-        if progress is not None:
-            text = f"volume round {rounds}, {len(method.times) - 1} intervals"
-            progress(min(1.0, method.market.work / most), text, bound=proved / (TICKS * WEIGHT_UNIT))
-        if gap(instance, cost, proved) <= budget.gap or budget.over:
-            break
-        packed = None if plain or method.market is not market else _packed(instance, budget)
-        if packed is not None:
-            method = _Volume(packed, method.times, packed.paid(method.times, market, method.prices))
-            most = PACKED_WORK
-            if not math.isinf(budget.left):
-                most = max(most, PACKED_PER_SECOND * budget.left)
-        elif method.market.work > most or not method.refine():
-            break
-    kept = rows if method.market is market else None
-    certificate = Certificate(kept, method.times, method.prices, method.losses)
-    name = f"Lagrangian prices of {method.market.priced} in {len(method.times) - 1} intervals"
-    # on a finer grid rounding may cost more
-    ticks = method.market.respond(method.times, method.prices, method.losses).bound
-    return _bound(instance, ticks, name, certificate)
+            self.rounds += 1
+        ticks, nothing = method.bound, sum_of_durations(self.instance).certificate
+        self.proved = max(self.proved, _bound(self.instance, ticks, "", nothing).units)
+        if self.progress is not None:
+            text = f"volume round {self.rounds}, {len(method.times) - 1} intervals"
+            self.progress(min(1.0, market.work / most), text, bound=self.proved / (TICKS * WEIGHT_UNIT))
+
+    def finer(self, method: _Volume, most: float) -> None:
+        """Do rounds on finer and finer grids."""
+        while not self.over and method.market.work <= most and method.refine():
+            self.grid(method, most)
 
 
 def _packed(instance: PlacementInstance, budget: Budget) -> Packed | None:
@@ -562,9 +773,11 @@ def fluid_prices(market: Market, times: np.ndarray, schedule: Schedule, budget: 
 class _Volume:
     """State of the volume method; see :func:`lower_bound`."""
 
-    def __init__(self, market: Market, times: np.ndarray, prices: np.ndarray | None) -> None:
+    def __init__(
+        self, market: Market, times: np.ndarray, prices: np.ndarray | None, ambition: float = AGAIN
+    ) -> None:
         self.market, self.times = market, times
-        self.prices, self.losses = np.zeros((len(times) - 1, market.share.shape[1])), market.losses
+        self.prices, self.losses = np.zeros((len(times) - 1, market.columns)), market.losses
         self.length = market.jobs.duration[: len(self.losses)].astype(np.float64)  # of losses
         self.ambition, self.largest, self.failures = 0.1, 0.6, 0
         self.patience = 1  # until a first step gains anything
@@ -572,7 +785,7 @@ class _Volume:
         self.bound, self.excess, self.lost = found.bound, found.excess, found.lost / self.length
         if prices is not None and (start := market.respond(times, prices, self.losses)).bound > self.bound:
             self.prices, self.bound, self.excess = prices, start.bound, start.excess
-            self.lost, self.ambition = start.lost / self.length, AGAIN
+            self.lost, self.ambition = start.lost / self.length, ambition
 
     @property
     def settled(self) -> bool:
@@ -588,7 +801,7 @@ class _Volume:
         priced = self.prices.any(axis=1)
         padded = np.concatenate([[False], priced, [False]])
         near = (padded[:-2] | padded[1:-1] | padded[2:]) & (np.diff(self.times) > 1)
-        if not near.any() or len(self.times) + near.sum() > MOST_INTERVALS:
+        if not near.any() or len(self.times) + near.sum() > self.market.most_intervals:
             return False
         middle = (self.times[:-1] + self.times[1:]) // 2
         times = np.sort(np.concatenate([self.times, middle[near]]))

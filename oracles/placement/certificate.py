@@ -34,7 +34,12 @@ def of_offline(instance: PlacementInstance, optimum: Optimum[Schedule]) -> tuple
     kept = optimum.certificate
     few = len(instance.jobs) <= MOST_JOBS  # the methods that only search have no prices
     rows = kept.rows
-    if rows is None or any(row != Row(row.resource, 0) for row in rows) or (few and not rows):
+    if (
+        rows is None
+        or len(kept.lane)
+        or any(row != Row(row.resource, 0) for row in rows)
+        or (few and not rows)
+    ):
         kept = lower_bound(instance, schedule=schedule, plain=True).certificate
     proof = {"search": 0, **_prices(instance, kept)}
     if few and optimum.bound is not None:

@@ -141,6 +141,16 @@ def _count(times, start, end, share, whole, use):  # type: ignore[no-untyped-def
 
 
 @njit(cache=True)
+def _fill(times, whole, use):  # type: ignore[no-untyped-def]
+    """Add to the use of each row what fills whole intervals; ``whole`` has the changes of that."""
+    filled = np.zeros(whole.shape[1])
+    for k in range(times.size - 1):
+        for r in range(filled.size):
+            filled[r] += whole[k, r]
+            use[k, r] += filled[r] * (times[k + 1] - times[k])
+
+
+@njit(cache=True)
 def cheapest_starts(submit, duration, share, times, prices, least, use, largest):  # type: ignore[no-untyped-def]
     """Let every job start when that is cheapest for it at given prices; return how many steps that took.
 
@@ -162,11 +172,7 @@ def cheapest_starts(submit, duration, share, times, prices, least, use, largest)
         _count(times, start, start + duration[job], mine, whole, use)
         largest[job] = _rate(mine, prices, spent, intervals)[1]
         steps += more
-    filled = np.zeros(rows)
-    for k in range(intervals):
-        for r in range(rows):
-            filled[r] += whole[k, r]
-            use[k, r] += filled[r] * (times[k + 1] - times[k])
+    _fill(times, whole, use)
     return steps
 
 
@@ -240,6 +246,120 @@ def cheapest_runs(submit, duration, longest, loss, times, prices, least, use, la
         largest[job], more[job] = spent[last], end - start - duration[job]
         steps += tried + last
     return steps
+
+
+@njit(cache=True)
+def _prices_of(submit, duration, share, column, own, first, times, prices, price, spent):  # type: ignore[no-untyped-def]
+    """Write what a job pays per tick, and from ``first`` on in all, as far as it can matter; return where.
+
+    Behind that interval, no start is better than one at once.
+    """
+    last, k, cost, reach = times.size - 1, first, np.inf, submit + duration
+    spent[first] = 0.0
+    while True:
+        while k < last and times[k] <= reach:
+            price[k] = prices[k, column] if k < own else 0.0
+            for r in range(share.size):
+                price[k] += share[r] * prices[k, r]
+            spent[k + 1] = spent[k] + price[k] * (times[k + 1] - times[k])
+            k += 1
+        price[k] = 0.0
+        if cost < np.inf or k == last:
+            return k
+        end = np.searchsorted(times, reach, side="right") - 1
+        paid = spent[end] + price[end] * (reach - times[end]) - price[first] * (submit - times[first])
+        cost = duration + paid
+        reach = submit + 1 + np.int64(np.ceil(min(cost, 2.0**60)))
+
+
+@njit(cache=True)
+def starts_in_lanes(submit, duration, share, lane, until, times, prices, least, use, largest):  # type: ignore[no-untyped-def]
+    """Let every job start when that is cheapest for it at given prices; return how many steps that took.
+
+    As :func:`cheapest_starts`, but a job has a price of its own besides, in column R plus its ``lane``, from
+    its submission ``until`` a tick; and ``largest`` is what it pays that runs as long as that can matter.
+    """
+    last, rows, steps = times.size - 1, share.shape[1], 0
+    price, spent = np.zeros(last + 1), np.zeros(last + 1)
+    whole = np.zeros((last + 1, rows))
+    use[:] = 0.0
+    for job in range(submit.size):
+        column, first = rows + lane[job], np.searchsorted(times, submit[job], side="right") - 1
+        own = min(last, np.searchsorted(times, until[job], side="left"))
+        now = submit[job], duration[job], share[job]
+        k = _prices_of(*now, column, own, first, times, prices, price, spent)
+        given = submit[job], duration[job], duration[job], 1.0
+        least[job], start, end, tried = _cheapest_run(
+            *given, times[first : k + 1], price[first:], spent[first:]
+        )
+        largest[job] = spent[k]
+        steps += tried + k - first
+        _count(times, start, end, share[job], whole, use)
+        for i in range(np.searchsorted(times, start, side="right") - 1, own):
+            if times[i] >= end:
+                break
+            use[i, column] += min(end, times[i + 1]) - max(start, times[i])
+    _fill(times, whole, use)
+    return steps
+
+
+@njit(cache=True)
+def _best_fill(count, price, total, able, size, value, taken):  # type: ignore[no-untyped-def]
+    """Return the largest sum of prices of jobs that count ``total`` at most, and the count; mark the jobs.
+
+    The jobs are the first ``size`` of ``able``; ``taken`` tells of each, and each count, whether it is part.
+    """
+    value[:] = 0.0
+    full = 0
+    for i in range(size):
+        need, worth = count[able[i]], price[i]
+        taken[i] = False
+        full = min(total, full + need)
+        for c in range(full, need - 1, -1):
+            if value[c - need] + worth > value[c]:
+                value[c], taken[i, c] = value[c - need] + worth, True
+    return np.argmax(value)
+
+
+@njit(cache=True)
+def best_fills(submit, count, total, lane, until, times, prices, worth, held):  # type: ignore[no-untyped-def]
+    """Write for each interval what the most valuable set of jobs pays that fits, and which it is.
+
+    A set fits that counts ``total`` at most. Its jobs pay the prices of their ``lane``, shape (K, W), from
+    their submission ``until`` a tick. Written are ``worth``, shape (K,), and in ``held``, shape (K, W), 1 for
+    the lanes of its jobs. Returned is how many sums were looked at.
+    """
+    n, entered, waiting, looked = submit.size, 0, 0, 0
+    active, able, price = np.zeros(n, dtype=np.int64), np.zeros(n, dtype=np.int64), np.zeros(n)
+    value, taken = np.zeros(total + 1), np.zeros((16, total + 1), dtype=np.bool_)
+    held[:] = 0.0
+    for k in range(worth.size):
+        while entered < n and submit[entered] < times[k + 1]:
+            active[waiting] = entered
+            entered, waiting = entered + 1, waiting + 1
+        kept, size, needed, worth[k] = 0, 0, 0, 0.0
+        for i in range(waiting):
+            job = active[i]
+            if until[job] <= times[k]:
+                continue
+            active[kept] = job
+            kept += 1
+            if prices[k, lane[job]] > 0.0 and count[job] <= total:
+                able[size], price[size] = job, prices[k, lane[job]]
+                size, needed = size + 1, needed + count[job]
+        waiting, at = kept, needed
+        looked += kept
+        if needed > total:
+            if len(taken) < size:
+                taken = np.zeros((2 * size, total + 1), dtype=np.bool_)
+            at = _best_fill(count, price, total, able, size, value, taken)
+            looked += size * total
+        for i in range(size - 1, -1, -1):
+            if needed <= total or taken[i, at]:
+                held[k, lane[able[i]]] = 1.0
+                worth[k] += price[i]
+                at -= count[able[i]]
+    return looked
 
 
 @njit(cache=True)

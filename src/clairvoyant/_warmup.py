@@ -175,14 +175,15 @@ def placement() -> None:
     from .models.placement.generate import generate
     from .online.placement.learned.policies import Das
     from .oracles.base import Budget
-    from .oracles.placement.bound import Packed
-    from .oracles.placement.search import search
+    from .oracles.placement.bound import Lanes, Packed, rows_of
+    from .oracles.placement.search import list_schedule, search
 
     search(generate("tiny"), Budget(0.0, None), rounds=1)  # a bound may end solve earlier
     policy, one = Das(), generate("tiny")
     one.simulator().follow(())  # a run that is checked at its end
-    market = Packed(one)
-    market.respond(np.array([0, 1]), np.zeros((1, len(market.jobs))), market.losses)
+    times = np.array([0, 1])
+    for market in (Packed(one), Lanes.begin(one, rows_of(one), times, list_schedule(one))):
+        market.respond(times, np.zeros((1, market.columns)), market.losses)
     policy.start(one.setting, np.random.default_rng(0))
     policy.scores(next(iter(one.episode(frozenset()))))
     api.play("das:outcomes=1", one)

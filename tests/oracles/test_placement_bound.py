@@ -14,6 +14,7 @@ from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 
 from clairvoyant.models.base import InputError
+from clairvoyant.models.placement.generate import generate
 from clairvoyant.models.placement.instance import WEIGHT_UNIT, PlacementInstance
 from clairvoyant.models.placement.jobs import TICKS
 from clairvoyant.oracles.base import Budget
@@ -405,8 +406,92 @@ def test_prices_of_jobs_prove_a_bound_of_any_schedule(data: Any) -> None:
     assert (schedule.finish - schedule.start <= placement_bound.Packed(instance).longest).all()
 
 
+def in_lanes(instance: PlacementInstance, data: Any) -> Certificate:
+    """Any prices of rows on any ticks, and of jobs in lanes, one after the other."""
+    rows = random_prices(instance, data)
+    submit, times, n = instance.jobs.submit, rows.times, len(instance.jobs)
+    first = times[np.searchsorted(times, submit, side="right") - 1]
+    until = np.array([data.draw(st.sampled_from([int(t), int(t) + 1, int(times[-1])])) for t in first])
+    lane, ends = [], list[int]()
+    for job in range(n):
+        free = [k for k, end in enumerate(ends) if end <= first[job]]
+        lane.append(data.draw(st.sampled_from([*free, len(ends)])))
+        ends[lane[-1] : lane[-1] + 1] = [int(until[job])]
+    price = st.sampled_from([0.0, 0.1, 1.0, 1 / 3, 2.5])
+    own = [data.draw(st.lists(price, min_size=len(ends), max_size=len(ends))) for _ in rows.prices]
+    prices = np.concatenate([rows.prices, np.array(own).reshape(-1, len(ends))], axis=1)
+    return Certificate(rows.rows, times, prices, lane=np.array(lane), until=until)
+
+
+@given(st.data())
+@hypothesis_settings(max_examples=60, deadline=None)
+def test_prices_in_lanes_in_fractions(data: Any) -> None:
+    instance = data.draw(instances(min_jobs=1, max_jobs=5))
+    certificate = in_lanes(instance, data)
+    jobs, times, rows = instance.jobs, certificate.times.tolist(), certificate.rows or ()
+    pairs = [counted(instance, row) for row in rows]
+    gpus, total = counted(instance, Row(0, 0))
+    ticks, price = Fraction(0), []
+    for line, begin, end in zip(certificate.prices.tolist(), times, times[1:], strict=False):
+        here = [
+            j for j in range(len(jobs)) if jobs.submit[j] < end and begin < certificate.until[j]
+        ]  # those with a price of their own
+        own = {j: Fraction(line[len(rows) + int(certificate.lane[j])]) for j in here}
+        sets = (s for size in range(len(here) + 1) for s in itertools.combinations(here, size))
+        most = max(sum((own[j] for j in s), Fraction(0)) for s in sets if sum(gpus[j] for j in s) <= total)
+        ticks -= (sum(map(Fraction, line[: len(rows)])) + most) * (end - begin)
+        shares = [
+            sum(Fraction(p) * int(c[j]) / max(1, t) for p, (c, t) in zip(line, pairs, strict=False))
+            for j in range(len(jobs))
+        ]
+        price.append([shares[j] + own.get(j, Fraction(0)) for j in range(len(jobs))])
+    for j in range(len(jobs)):
+        submit, duration = int(jobs.submit[j]), int(jobs.duration[j])
+        corners = {submit, *times, *(t - duration for t in times)}
+        mine = [[line[j]] for line in price]
+        ticks += min(
+            s + duration - submit + _paid(s, s + duration, times, mine, [Fraction(1)])
+            for s in corners
+            if s >= submit
+        )
+    market = placement_bound.market_of(instance, certificate)
+    found = market.respond(certificate.times, certificate.prices, certificate.losses).bound
+    assert Fraction(found) <= ticks
+    assert float(ticks) - found <= 1e-6 * (1.0 + abs(float(ticks)))
+
+
+@given(st.data())
+@hypothesis_settings(max_examples=40, deadline=None)
+def test_prices_in_lanes_prove_a_bound_of_any_schedule(data: Any) -> None:
+    instance = data.draw(instances(min_jobs=1, max_jobs=5))
+    bound, schedule = check_certificate(instance, in_lanes(instance, data)), data.draw(schedules(instance))
+    assert bound.value <= instance.cost(schedule)
+
+
+def test_a_gang_in_lanes_does_not_run_beside_a_long_job(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(placement_bound, "MOST_PACKED", 0)
+    instance = alike([job(100.0), job(10.0, gpus=8)])
+    found = lower_bound(instance)
+    assert found.certificate.lane.tolist() == [0, 1]
+    assert 119.9 <= found.value <= 120.0 == offline(instance, method="enumeration").value
+    assert check_certificate(instance, found.certificate).value == found.value
+    monkeypatch.setattr(placement_bound, "LANE_SUMS", 0)
+    assert lower_bound(instance).value < 119.0
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_lanes_prove_more_than_rows_where_gangs_wait(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    instance = generate("large", seed, jobs=60, cluster="small", rho=6.0)
+    found = lower_bound(instance)
+    assert check_certificate(instance, found.certificate).units == found.units
+    assert found.value <= instance.cost(list_schedule(instance))
+    monkeypatch.setattr(placement_bound, "LANE_SUMS", 0)
+    assert found.value > lower_bound(instance).value
+
+
 def any_prices(instance: PlacementInstance, data: Any) -> Certificate:
-    return of_jobs(instance, data) if data.draw(st.booleans()) else random_prices(instance, data)
+    made: Certificate = data.draw(st.sampled_from([of_jobs, random_prices, in_lanes]))(instance, data)
+    return made
 
 
 @given(st.data())
@@ -619,6 +704,9 @@ def test_the_certificate_gives_the_same_bound_again(
         ({"rows": (Row(0, -1),)}, "is no resource or level"),
         ({"rows": None}, "certificate.losses"),
         ({"rows": None, "losses": np.array([-1.0])}, r"certificate.losses\[0\]: -1"),
+        ({"lane": np.array([1]), "until": np.array([5])}, r"certificate.lane\[0\]: 1"),
+        ({"lane": np.array([0]), "until": np.array([-5])}, r"certificate.until\[0\]: -5"),
+        ({"lane": np.array([0])}, "certificate.until: "),
     ],
 )
 def test_bad_certificates_are_refused(change: dict[str, Any], message: str) -> None:
@@ -627,3 +715,13 @@ def test_bad_certificates_are_refused(change: dict[str, Any], message: str) -> N
     assert check_certificate(instance, good).value == 10.0
     with pytest.raises(InputError, match=message):
         check_certificate(instance, replace(good, **change))
+
+
+def test_two_jobs_in_a_lane_at_the_same_time_are_refused() -> None:
+    good = Certificate(
+        (), np.array([0, 5, 9]), np.ones((2, 1)), lane=np.zeros(2, dtype=np.int64), until=np.array([5, 9])
+    )
+    instance = alike([job(0.01), job(0.01, submit=0.006)])
+    assert check_certificate(instance, good).value == 0.02
+    with pytest.raises(InputError, match=r"certificate\.lane: jobs 0 and 1 are in one at the same time"):
+        check_certificate(instance, replace(good, until=np.array([6, 9])))
