@@ -164,7 +164,7 @@ ORACLES = {
         PlacementInstance.problem,
         "the cheapest schedule of all jobs, known in advance",
         METHODS,
-        "prices of capacity or of few jobs, evaluated by our own code, for any starts; on few jobs also our "
+        "prices of capacity and of jobs, evaluated by our own code, for any starts; on few jobs also our "
         "own branch and bound, over the decision epochs; on request the dual bound of CP-SAT or HiGHS",
         writer=of_offline,
     )
