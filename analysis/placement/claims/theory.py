@@ -12,7 +12,6 @@ import numpy as np
 
 from ....models.base import Origin
 from ....models.placement import kernels
-from ....models.placement.episode import JobEpisode
 from ....models.placement.generate import generate
 from ....models.placement.instance import PlacementInstance, taken_schedule
 from ....models.placement.reward import aligned_rewards, printed_rewards, unavoidable
@@ -56,17 +55,11 @@ class Lazy(FifoConsolidate):
 
 
 def moves(
-    policy: Policy,
-    instance: PlacementInstance,
-    first: Sequence[Any] = (),
-    episode: JobEpisode | None = None,
-    seed: int = 0,
+    policy: Policy, instance: PlacementInstance, first: Sequence[Any] = (), seed: int = 0
 ) -> Iterator[tuple[Observation, np.ndarray]]:
     """Yield what a policy sees and decides at every epoch; ``first`` are decisions that are given."""
     policy.start(instance.setting, policy_stream(seed))
-    given = iter(first)
-    if episode is None:
-        episode = instance.episode(policy.traits.sees)
+    given, episode = iter(first), instance.episode(policy.traits.sees)
     for observation in episode:
         decision = np.array(next(given, None) or policy.decide(observation), dtype=np.int64).reshape(-1, 3)
         yield observation, decision
@@ -77,10 +70,7 @@ def schedule_by(
     policy: Policy, instance: PlacementInstance, first: Sequence[Any] = (), seed: int = 0
 ) -> Schedule:
     """Return the schedule of decisions that are given, and then of a policy."""
-    episode = instance.episode(policy.traits.sees)
-    for _ in moves(policy, instance, first, episode, seed):
-        pass
-    return taken_schedule(episode.simulator)
+    return runs.followed(instance, (decision for _, decision in moves(policy, instance, first, seed)))
 
 
 def cluster(
