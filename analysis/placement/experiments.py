@@ -43,7 +43,6 @@ class Setup:
     rho: float = RHO
     communication: float = COMMUNICATION
     contention: float = CONTENTION
-    gpu_weight: float = 0.0
     size: str = "large"
     estimate_error: float | None = None
 

@@ -26,7 +26,7 @@ from ...study import Printed, Said, Statement, conclude, judge, settled
 from .. import experiments as runs
 from ..experiments import CLUSTERS, FEE, FIFO_C, FIFO_FF, FIFO_LB, HEURISTICS, JCT, NOTE, OURS, SJF_C, outcome
 from ..gantt import plot_schedules
-from ..measures import above, ratio
+from ..measures import ratio
 from .table_1 import column
 from .theory import schedule_by
 
@@ -94,7 +94,7 @@ def words(said: Sequence[Said], where: Iterable[str] = ("",)) -> list[str]:
 def printed_lead(who: str, cluster: int, measure: str) -> float:
     """Return by how many per cent a policy is above FIFO-FirstFit in Table 1."""
     printed = column("jct" if measure == JCT else "fee", cluster)
-    return above(printed[who], printed[FIFO_FF.label])
+    return 100.0 * (printed[who] - printed[FIFO_FF.label]) / printed[FIFO_FF.label]
 
 
 @claim("table-1-heuristics", "Table 1, heuristic rows", because=Why.SAMPLES, choices=(LOADS, SLOWDOWN))
@@ -366,7 +366,7 @@ HOURS = 6  # the number of busiest hours, and of quietest ones, that are compare
 def busy_over_quiet(counts: np.ndarray) -> float:
     """Return by how many per cent more is counted in the sub-sample's busiest hours than in its quietest."""
     busy = np.argsort(HOURLY)
-    return above(float(counts[busy[-HOURS:]].sum()), float(counts[busy[:HOURS]].sum()))
+    return float(runs.excess(counts[busy[-HOURS:]].sum(), counts[busy[:HOURS]].sum()))
 
 
 def by_hours(submit: np.ndarray) -> float:

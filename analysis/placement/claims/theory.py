@@ -253,11 +253,8 @@ def lazy_jct(context: Context) -> Finding:
         return np.array([i.completion_times(schedule_by(policy, i)).mean() for i in sampled])
 
     lazy = jct(Lazy())
-    behind = {name: {"": lead(lazy, jct(POLICIES[name]()))} for name in HEURISTICS}
-    said = [
-        Statement(f"the mean JCT of lazy is above that of {name}", samples, "%")
-        for name, samples in behind.items()
-    ]
+    says = "the mean JCT of lazy is above that of {}".format
+    said = [Statement(says(name), {"": lead(lazy, jct(POLICIES[name]()))}, "%") for name in HEURISTICS]
     always = best == 0 and point_of(Lazy(), IN_ORDER)[0] > solve_all(IN_ORDER).least[0]
     sure = sum(one.word == "holds" for one in judge(said))
     return conclude(
