@@ -507,13 +507,10 @@ def reward_units(_context: Context) -> Finding:
 
     Both orders of two jobs, with completion times in seconds, minutes, hours.
     """
-    short_first, long_first = sorted(eager_ends(TWO_ORDERS), key=lambda s: int(s.start[0]))
-    rows = []
+    orders = sorted(eager_ends(TWO_ORDERS), key=lambda s: int(s.start[0]))  # the shorter job first, and last
+    rows: list[tuple[Any, ...]] = []
     for name, unit in (("seconds", 1.0), ("minutes", MINUTE), ("hours", 60.0 * MINUTE)):
-        ahead, behind = (
-            float(printed_rewards(TWO_ORDERS, s, unit=unit).sum()) for s in (short_first, long_first)
-        )
-        rows.append((name, ahead, behind))
+        rows.append((name, *(float(printed_rewards(TWO_ORDERS, s, unit=unit).sum()) for s in orders)))
     return finding(
         holds_if(rows[0][1] < rows[0][2] and rows[1][1] > rows[1][2]),
         "Of two jobs that cannot run together the shorter should be first in minutes, and last in seconds.",
