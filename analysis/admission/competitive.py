@@ -219,29 +219,21 @@ def finite_steps(alpha: float, share: float) -> float:
     return math.exp(_log_growth(alpha, share)) if _log_growth(alpha, share) < 709.0 else math.inf
 
 
-def log_printed_bound(alpha: float, share: float, least: float) -> float:
-    """Return the logarithm of what bounds OPT / ALG with the printed prices: ln 2 max(1, B)."""
+def log_bound(alpha: float, share: float, least: float, steep: bool = False) -> float:
+    """Return the logarithm of what bounds OPT / ALG with printed or with steep prices: ln 2 max(1, B)."""
     if share >= 0.5:
-        return _log_large(alpha, share, least)
-    rest = _log_expm1((1.0 - share) * alpha)
-    return math.log(2.0) + max(0.0, _log_growth(alpha, share) + _log_expm1(alpha) - rest)
-
-
-def log_steep_bound(alpha: float, share: float, least: float) -> float:
-    """Return the logarithm of what bounds OPT / ALG with steep prices: ln 2 max(1, B)."""
-    if share >= 0.5:
-        return _log_large(alpha, share, least)
-    return math.log(2.0) + max(0.0, _log_growth(alpha / (1.0 - share), share))
-
-
-def _log_large(alpha: float, share: float, least: float) -> float:
-    return math.log(2.0) + max(0.0, _log_expm1(alpha) - math.log(max(1.0 - share, least)))
+        log_b = _log_expm1(alpha) - math.log(max(1.0 - share, least))
+    elif steep:
+        log_b = _log_growth(alpha / (1.0 - share), share)
+    else:
+        log_b = _log_growth(alpha, share) + _log_expm1(alpha) - _log_expm1((1.0 - share) * alpha)
+    return math.log(2.0) + max(0.0, log_b)
 
 
 def log_bounds(instance: AdmissionInstance) -> tuple[float, float]:
     """Return the logarithms of both bounds, for printed and for steep prices, range exact, no floor."""
     sizes = instance.announced.alpha(), instance.announced.share, least_share(instance)
-    return log_printed_bound(*sizes), log_steep_bound(*sizes)
+    return log_bound(*sizes), log_bound(*sizes, steep=True)
 
 
 def bounds(instance: AdmissionInstance) -> dict[str, float]:

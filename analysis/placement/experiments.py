@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import cache, lru_cache
 from typing import Any
@@ -43,13 +43,8 @@ class Setup:
     rho: float = RHO
     communication: float = COMMUNICATION
     contention: float = CONTENTION
-    gpu_weight: float = 0.0
     size: str = "large"
     estimate_error: float | None = None
-
-    def on(self, cluster: str) -> Setup:
-        """Return the same jobs on another cluster."""
-        return replace(self, cluster=cluster)
 
 
 @dataclass(frozen=True)
@@ -95,15 +90,7 @@ class Outcome:
 
 def _scheduled(sampled: PlacementInstance, run: Run[Any]) -> dict[str, Any]:
     schedule = followed(sampled, run.decisions or ())
-    return {"cost": run.total, "measures": measures_of(sampled, schedule), **_arrays(schedule)}
-
-
-def _arrays(schedule: Schedule) -> dict[str, np.ndarray]:
-    return {name: getattr(schedule, name) for name in ("start", "finish", "rows")}
-
-
-def _schedule(found: Mapping[str, Any]) -> Schedule:
-    return Schedule(found["start"], found["finish"], found["rows"])
+    return {"cost": run.total, "measures": measures_of(sampled, schedule), "schedule": vars(schedule)}
 
 
 @cache
@@ -115,7 +102,7 @@ def outcome(who: Contender, setup: Setup, seed: int) -> Outcome:
     if setup.estimate_error is not None and "estimates" not in POLICIES[who.policy].traits.sees:
         return outcome(who, replace(setup, estimate_error=None), seed)
     found = run_of(who.make(), instance(setup, seed), policy_seed(seed), _scheduled, measures=measures)
-    return Outcome(found["cost"], found["measures"], _schedule(found))
+    return Outcome(found["cost"], found["measures"], Schedule(**found["schedule"]))
 
 
 def followed(sampled: PlacementInstance, decisions: Iterable[Any]) -> Schedule:
@@ -130,10 +117,9 @@ PATIENCE = 600.0  # seconds in which six jobs are always proved, and eight nearl
 
 
 def _solved(_instance: PlacementInstance, found: Optimum[Schedule]) -> dict[str, Any]:
-    told = {"value": found.value, "bound": found.bound, "why_stopped": found.why_stopped.value}
-    more = {"method": found.method, "seconds": found.seconds, "minimised": found.minimised}
-    more |= {"scale": found.scale, "decision": _arrays(found.decision)}
-    return {"optimum": told | more, "prover": method_of(found)}
+    plain = ("value", "bound", "method", "seconds", "minimised", "scale")
+    told = {"why_stopped": found.why_stopped.value, "decision": vars(found.decision)}
+    return {"optimum": {name: getattr(found, name) for name in plain} | told, "prover": method_of(found)}
 
 
 def _certified(sampled: PlacementInstance, found: Optimum[Schedule]) -> dict[str, Any]:
@@ -160,7 +146,7 @@ def optimum(setup: Setup, seed: int, certify: bool = False) -> Optimum[Schedule]
     kept = optimum_of(name, ORACLES[name], sampled, limits, _certified if certify else _solved)
     rest_on(name, sampled, kept["prover"])
     found = kept["optimum"]
-    read = {"why_stopped": WhyStopped(found["why_stopped"]), "decision": _schedule(found["decision"])}
+    read = {"why_stopped": WhyStopped(found["why_stopped"]), "decision": Schedule(**found["decision"])}
     return Optimum(**found | read)
 
 

@@ -66,13 +66,6 @@ def ratio(optimum: Optimum, total: float) -> tuple[float, float]:
     return low, total / optimum.bound
 
 
-def above(cost: float, bound: float) -> float:
-    """Return by how many per cent of the bound a cost is above it; infinite above a bound of 0."""
-    if bound <= 0.0:
-        return 0.0 if cost <= 0.0 else math.inf
-    return 100.0 * (cost - bound) / bound
-
-
 class Steps(NamedTuple):
     """A whole number over time: from each of the times (ticks, ascending) on it has the value there.
 

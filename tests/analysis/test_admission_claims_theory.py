@@ -79,7 +79,7 @@ def test_ids_are_unique_and_the_ledger_is_complete() -> None:
 
 PRICES: Any = competitive.prices
 MARGINS: Any = theory._empty_margins
-LOG_BOUND: Any = competitive.log_printed_bound
+LOG_BOUND: Any = competitive.log_bound
 BELOW: Any = cases.below
 PAYOFF: Any = subroutine.payoff
 
@@ -125,7 +125,7 @@ FAULTS: dict[str, tuple[str, Any, str, Any]] = {
     "bound too small": (
         "theorem-4-printed-prices",
         competitive,
-        "log_printed_bound",
+        "log_bound",
         lambda *a: LOG_BOUND(*a) - 1.5,
     ),
     "half the dual": ("weak-duality", theory, "below", lambda small, large: BELOW(small, large / 2)),

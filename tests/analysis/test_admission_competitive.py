@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 
 import numpy as np
 import pytest
@@ -12,6 +11,7 @@ from hypothesis import strategies as st
 
 from clairvoyant.analysis.admission import competitive
 from clairvoyant.analysis.admission.claims import cases
+from clairvoyant.analysis.admission.competitive import log_bound
 from clairvoyant.models.admission.cluster import Usage
 from clairvoyant.models.admission.instance import AdmissionInstance
 from clairvoyant.online.admission.oasis import Oasis
@@ -116,9 +116,7 @@ def test_no_price_rises_by_more_than_b_times_what_was_paid(
             taken += step
             done.append(step)
     final = price(taken) if taken < 1.0 - share else math.exp(span)
-    log_bound = competitive.log_steep_bound if steep else competitive.log_printed_bound
-    alpha = max(1.0, span)
-    bound = math.exp(log_bound(alpha, share, min(done))) / 2.0
+    bound = math.exp(log_bound(max(1.0, span), share, min(done), steep)) / 2.0
     assert final - 1.0 <= bound * paid * (1 + 1e-9)
 
 
@@ -127,27 +125,27 @@ def test_no_price_rises_by_more_than_b_times_what_was_paid(
 
 @given(st.floats(1.0, 50.0), st.floats(0.001, 1.0))
 def test_bounds_grow_with_alpha(alpha: float, share: float) -> None:
-    for bound in (competitive.log_printed_bound, competitive.log_steep_bound):
-        assert bound(alpha, share, share) <= bound(alpha * 1.01, share, share)
-        assert bound(alpha, share, share) >= math.log(2.0 * alpha) - 1e-9
+    for steep in (False, True):
+        assert log_bound(alpha, share, share, steep) <= log_bound(alpha * 1.01, share, share, steep)
+        assert log_bound(alpha, share, share, steep) >= math.log(2.0 * alpha) - 1e-9
 
 
-@pytest.mark.parametrize("bound", [competitive.log_printed_bound, competitive.log_steep_bound])
-def test_bounds_go_to_two_alpha_and_stay_finite(bound: Callable[[float, float, float], float]) -> None:
-    assert math.exp(bound(10.0, 1e-9, 1e-9)) == pytest.approx(20.0)
-    assert math.exp(bound(10.0, 0.0, 0.0)) == pytest.approx(20.0)
-    assert bound(10.0, 0.5 - 1e-12, 0.1) == pytest.approx(bound(10.0, 0.5, 0.1))
-    assert bound(5000.0, 1.0, 0.01) == pytest.approx(5000.0 + math.log(200.0))
+@pytest.mark.parametrize("steep", [False, True])
+def test_bounds_go_to_two_alpha_and_stay_finite(steep: bool) -> None:
+    assert math.exp(log_bound(10.0, 1e-9, 1e-9, steep)) == pytest.approx(20.0)
+    assert math.exp(log_bound(10.0, 0.0, 0.0, steep)) == pytest.approx(20.0)
+    assert log_bound(10.0, 0.5 - 1e-12, 0.1, steep) == pytest.approx(log_bound(10.0, 0.5, 0.1, steep))
+    assert log_bound(5000.0, 1.0, 0.01, steep) == pytest.approx(5000.0 + math.log(200.0))
     assert competitive.finite_steps(5000.0, 1.0) == math.inf
 
 
 def test_bounds_by_hand() -> None:
     a = math.log(1000.0)
     printed = (math.exp(0.2 * a) - 1) / 0.2 * 999 / (math.exp(0.8 * a) - 1)
-    assert math.exp(competitive.log_printed_bound(a, 0.2, 0.01)) == pytest.approx(2 * printed)
+    assert math.exp(log_bound(a, 0.2, 0.01)) == pytest.approx(2 * printed)
     steep = (math.exp(0.25 * a) - 1) / 0.2
-    assert math.exp(competitive.log_steep_bound(a, 0.2, 0.01)) == pytest.approx(2 * steep)
-    assert math.exp(competitive.log_steep_bound(a, 0.9, 0.25)) == pytest.approx(2 * 999 / 0.25)
+    assert math.exp(log_bound(a, 0.2, 0.01, steep=True)) == pytest.approx(2 * steep)
+    assert math.exp(log_bound(a, 0.9, 0.25, steep=True)) == pytest.approx(2 * 999 / 0.25)
     assert competitive.finite_steps(a, 0.5) == pytest.approx((math.sqrt(1000) - 1) / 0.5)
     assert competitive.finite_steps(a, 0.0) == pytest.approx(a)
 

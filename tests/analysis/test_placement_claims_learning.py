@@ -22,7 +22,7 @@ from scipy import stats
 from clairvoyant.analysis import claim as claims
 from clairvoyant.analysis.claim import Claim, Context, Finding, Verdict, Why
 from clairvoyant.analysis.placement import experiments
-from clairvoyant.analysis.placement.claims import learned, learned_cases, trained
+from clairvoyant.analysis.placement.claims import learned, learned_cases, model, trained
 from clairvoyant.analysis.placement.claims.trained import PAPER_JOBS, Group
 from clairvoyant.analysis.placement.experiments import (
     FIFO_C,
@@ -460,7 +460,7 @@ def test_a_training_is_settled_if_its_curve_stays_where_it_is(
 
 @pytest.mark.parametrize("name", ["busy", "busy, turned", "empty", "empty, turned"])
 def test_the_case_of_figure_6a_is_as_told(name: str) -> None:
-    made, opening, blocked, fitting = learned_cases.case_6a()[name]
+    made, opening, blocked, fitting = model.case_6a()[name]
     episode = made.episode(frozenset())
     for step, observation in enumerate(episode):
         if step < len(opening):

@@ -137,12 +137,6 @@ def test_ratio_is_the_interval_of_total_over_optimum(
     assert judged.ratio(optimum, total) == interval
 
 
-def test_distance_above_a_bound() -> None:
-    assert judged.above(12.0, 10.0) == pytest.approx(20.0)
-    assert judged.above(0.0, 0.0) == 0.0
-    assert judged.above(1.0, 0.0) == math.inf
-
-
 # --- Gantt charts ----------------------------------------------------------------------------------------
 
 

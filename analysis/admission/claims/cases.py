@@ -185,7 +185,6 @@ def below(small: float, large: float) -> bool:
 CAPACITY = 1000
 """Of the machine of :func:`rising`."""
 
-
 SMALL_JOBS = (100, 1e30, 1)
 """Of :func:`rising`: jobs that take 1 % of the machine at most, which Appendix E.B may call much less."""
 

@@ -108,12 +108,12 @@ def small_shares(context: Context) -> Finding:
     """
     both, lines = (hand_run(*HAND[3]), cases.rising_run(*cases.SMALL_JOBS)), []
     worker, small = both
-    within = math.log(small.ratio) <= competitive.log_printed_bound(*small.sizes)
-    limits = {x: math.exp(competitive.log_printed_bound(10.0, x, x)) / 20.0 for x in (1e-2, 1e-3, 1e-4, 1e-5)}
+    within = math.log(small.ratio) <= competitive.log_bound(*small.sizes)
+    limits = {x: math.exp(competitive.log_bound(10.0, x, x)) / 20.0 for x in (1e-2, 1e-3, 1e-4, 1e-5)}
     for n, some in rising_runs(context).items():
         best = max(some, key=lambda r: r.ratio / r.sizes[0])
-        alpha, proven = best.sizes[0], math.exp(competitive.log_printed_bound(*best.sizes))
-        within &= all(math.log(r.ratio) <= competitive.log_printed_bound(*r.sizes) for r in some)
+        alpha, proven = best.sizes[0], math.exp(competitive.log_bound(*best.sizes))
+        within &= all(math.log(r.ratio) <= competitive.log_bound(*r.sizes) for r in some)
         lines.append((f"1/{n}", alpha / n, best.ratio, best.ratio / (2 * alpha), proven / (2 * alpha)))
     shrinks = all(1.0 < after < before for before, after in pairwise(limits.values()))
     return finding(
@@ -599,7 +599,6 @@ def proof_holds(r: Played, log_bound: float, steep: bool) -> bool:
 
 def _proved(context: Context, steep: bool) -> Finding:
     """Return the finding on a proven bound: no run above it, and no step of its proof broken."""
-    log_bound = competitive.log_steep_bound if steep else competitive.log_printed_bound
     families = {
         "random": worthwhile(context, steep),
         "two jobs of which one fits": [hand_run(*given, steep) for given in HAND],
@@ -608,7 +607,7 @@ def _proved(context: Context, steep: bool) -> Finding:
     lines, wrong = [], []
     for name, some in families.items():
         ratios = np.array([r.ratio for r in some])
-        logs = np.array([log_bound(*r.sizes) for r in some])
+        logs = np.array([competitive.log_bound(*r.sizes, steep) for r in some])
         parts = np.log(ratios) - logs
         pairs = zip(some, parts, logs, strict=True)
         wrong += [r.instance for r, part, log in pairs if part > TIE or not proof_holds(r, log, steep)]

@@ -22,19 +22,7 @@ from ...experiments import spread
 from ...plots import name_axes, new_figure, plot_bands, to_svg
 from ...study import Statement, conclude
 from .. import experiments as runs
-from ..experiments import (
-    CLUSTERS,
-    FEE,
-    FIFO_C,
-    FIFO_LB,
-    HEURISTICS,
-    JCT,
-    NOTE,
-    SJF_C,
-    Setup,
-    excess,
-    instance,
-)
+from ..experiments import CLUSTERS, FEE, FIFO_C, FIFO_LB, HEURISTICS, JCT, NOTE, SJF_C, Setup, excess
 from . import trained
 from .evaluation import BUDGETS, RATES, words
 from .ours import PATIENT
@@ -54,19 +42,19 @@ def against(ours: Iterable[str], others: Iterable[str]) -> list[str]:
 
 
 def compared(name: str, where: str, what: str, pairs: Sequence[str], *, how: str, **more: Any) -> None:
-    """Claim something of pairs of policies; there is nothing to judge unless ``because`` says otherwise.
+    """Claim something of pairs of policies, which samples do not decide.
 
-    Then trainings are too short or not on record. Other keywords are those of :func:`contest`.
+    Other keywords are "says", "ours" and those of :func:`contest`.
     """
-    told = {key: more.pop(key) for key in {"says", "ours", "because"} & more.keys()}
+    told = {key: more.pop(key) for key in {"says", "ours"} & more.keys()}
     choices = (SETTINGS,) if "settings" in more else ()
     check = partial(contest, what=what, pairs=pairs, **more)
-    claim(name, where, how=UNSEEN + how, choices=choices, **{"because": Why.LACKING, **told})(check)
+    claim(name, where, how=UNSEEN + how, choices=choices, because=Why.SAMPLES, **told)(check)
 
 
 def clusters(context: Context) -> dict[str, Setup]:
     """Return the same jobs on the three clusters."""
-    return {cluster.capitalize(): base_setup(context).on(cluster) for cluster in CLUSTERS}
+    return {cluster.capitalize(): replace(base_setup(context), cluster=cluster) for cluster in CLUSTERS}
 
 
 def long_on_small(context: Context) -> dict[str, Setup]:
@@ -110,7 +98,6 @@ compared(
     how="Small, Medium and Large with the same jobs, trained on Small; metaheuristics in full mode.",
     places=clusters,
     beside=against(["das"], [FIFO]),
-    because=Why.SAMPLES,
     settings=True,
     remark="FIFO-Consolidate is none of the paper's baselines.",
 )
@@ -122,7 +109,6 @@ compared(
     says="Messages and the random walk process each improve both metrics.",
     how="The four variants on Small, two by two.",
     beside=["da - dl2", "da - rifling"],
-    because=Why.SAMPLES,
     settings=True,
     remark="When means of the actions are played the process changes no decision "
     "(`placement/mean-actions`): what it adds can only come from the training.",
@@ -144,7 +130,6 @@ compared(
     how="DA+MC with 1, 2, 4 and 8 heads on Small.",
     remark="Figure 5 shows DAS, averaged over three clusters; of how many trainings is not said. DA+MC "
     "has 4 heads unless another number is named.",
-    because=Why.SAMPLES,
 )
 compared(
     "figure-7-trained",
@@ -159,7 +144,6 @@ compared(
     settings=True,
     most="JCT",
     further=[("JCT", "High", "Low"), ("fee", "Normal", "Low"), ("fee", "Normal", "High")],
-    because=Why.SAMPLES,
 )
 compared(
     "reward-trained",
@@ -171,7 +155,6 @@ compared(
     beside=["da-mc - untrained da-mc", "da-mc - da-mc-printed"],
     remark="Besides the reward the two trainings differ in that the aligned one is cut and has a control "
     "variate.",
-    because=Why.SAMPLES,
 )
 compared(
     "letter-trained",
@@ -182,7 +165,6 @@ compared(
     how="All readings to the letter, the settings of Appendix D, the paper's 16,000 jobs; against untrained "
     "networks, on Small.",
     beside=["das - untrained das", f"das-literal - {FIFO}"],
-    because=Why.SAMPLES,
     remark="Where a formula cannot be followed as it stands, `docs/training.md` says what is nearest to it.",
 )
 compared(
@@ -195,7 +177,6 @@ compared(
     ours=True,
     places=loads,
     many=5,
-    because=Why.SAMPLES,
     remark="Of machines that look alike the process thinks alike, so that it hardly moves their ranks.",
 )
 compared(
@@ -211,7 +192,6 @@ compared(
     beside=[f"da-mc-capacity - {FIFO_LB.label}", f"{FIFO_LB.label} - {FIFO}"],
     remark="It sees beta, how much jobs contend, which is none of the features of the paper. The "
     "networks were trained on Medium and Large.",
-    because=Why.SAMPLES,
 )
 ROOM = {"small": 2.0, "medium": 1.6, "large": 3.2}
 """Loads (rho on Small) at which each cluster leaves something to win."""
@@ -225,7 +205,7 @@ GPU_WEIGHT = 0.25
 def with_room(context: Context) -> dict[str, Setup]:
     """Return every cluster under load; that needs jobs enough."""
     base = Setup(context.pick(20, 200, 1000))
-    return {f"{on.capitalize()}, rho {rho:g}": replace(base.on(on), rho=rho) for on, rho in ROOM.items()}
+    return {f"{on.capitalize()}, rho {rho:g}": replace(base, cluster=on, rho=rho) for on, rho in ROOM.items()}
 
 
 def against_best(name: str, context: Context) -> list[Table]:
@@ -233,7 +213,7 @@ def against_best(name: str, context: Context) -> list[Table]:
     sampled, rows = trained.traces(context), []
     groups = [trained.group_of(one, context) for one in (name, *RIVALS)]
     for place, setup in with_room(context).items():
-        per_fee = 60.0 * GPU_WEIGHT / instance(setup, sampled[0]).setting.price
+        per_fee = 60.0 * GPU_WEIGHT / runs.instance(setup, sampled[0]).setting.price
         jct, fee = ([trained.values(who, setup, sampled, of) for who in groups] for of in (JCT, FEE))
         cost = [a + per_fee * b for a, b in zip(jct, fee, strict=True)]
         bounds = [runs.bound(setup, seed) for seed in sampled] if context.mode == "full" else []
@@ -279,7 +259,6 @@ compared(
     ours=True,
     beside=[f"da-mc-estimates - {SJF_C.label}"],
     places=by_error,
-    because=Why.SAMPLES,
 )
 
 ADDED = [f"da-mc-{what}" for what in ("long", "wide", "settings", "prior", "features", "capacity")]
@@ -304,7 +283,6 @@ compared(
     ours=True,
     beside=["da-mc - untrained da-mc", *against(["da-mc", "da-mc-printed", *ADDED], [FIFO])],
     shown=changed,
-    because=Why.SAMPLES,
 )
 
 STILL = 1.0

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
 from itertools import product
 
@@ -19,7 +18,7 @@ from ..experiments import CLUSTERS, FIFO_C, FIFO_FF, JCT, NOTE, SJF_C, Contender
 from ..measures import ratio
 from . import trained
 from .evaluation import BUDGETS, seconds_of_decisions
-from .model import eight_machines
+from .model import Opening, case_6a, eight_machines
 from .table_1 import INFERENCE
 from .trained import PAPER, Group, told, with_networks
 
@@ -57,10 +56,6 @@ def figure_5_history(context: Context, das: Group) -> Finding:
     )
 
 
-Opening = Sequence[Sequence[tuple[int, int, int]]]
-"""Decisions at the first epochs."""
-
-
 def case(who: Contender, made: PlacementInstance, opening: Opening) -> tuple[np.ndarray, np.ndarray]:
     """Return what networks answer by means of their actions at the first epoch after an opening.
 
@@ -74,24 +69,6 @@ def case(who: Contender, made: PlacementInstance, opening: Opening) -> tuple[np.
             return decision.priorities, decision.affinities
         episode.apply(np.array(opening[step], dtype=np.int64).reshape(-1, 3))
     raise RuntimeError("the opening lasts until the end of the instance")
-
-
-BLOCKED, FITTING = (1.0, 60.0, 8, 7, 8.0), (1.0, 60.0, 1, 1, 8.0)
-"""The jobs of Figure 6(a): 8 instances of 7 GPUs, and one that fits; see :func:`.model.figure_6a`."""
-
-
-def case_6a() -> dict[str, tuple[PlacementInstance, Opening, int, int]]:
-    """Return cases after Figure 6(a), each with its opening and the places of the two jobs in the queue.
-
-    On a busy cluster, as told, and on an empty one; turned, the job that fits is the older one.
-    """
-    cases: dict[str, tuple[PlacementInstance, Opening, int, int]] = {}
-    for name, first in (("busy", [(0.0, 60.0, 1, 2, 8.0)]), ("empty", [])):
-        opening = [[(0, 0, 1)]] if first else []
-        made = eight_machines([*first, BLOCKED, FITTING], f"after Figure 6(a), {name}")
-        turned = eight_machines([*first, FITTING, BLOCKED], f"after Figure 6(a), {name}, turned")
-        cases |= {name: (made, opening, 0, 1), f"{name}, turned": (turned, opening, 1, 0)}
-    return cases
 
 
 @claim("case-priority", "Sec. 5.5, Figure 6(a)", because=Why.LACKING)

@@ -313,7 +313,11 @@ def eight_machines(jobs: Sequence[tuple[float, ...]], origin: str) -> PlacementI
     return cluster(8, 8, jobs, origin=origin, cpus=96, memory=(512, 8))
 
 
-def figure_6c() -> tuple[PlacementInstance, list[list[tuple[int, int, int]]]]:
+Opening = list[list[tuple[int, int, int]]]
+"""Decisions at the first epochs."""
+
+
+def figure_6c() -> tuple[PlacementInstance, Opening]:
     """Return an instance as Figure 6(c) is told, and how it begins: j6 on machine 7, j7 on machine 3.
 
     Then come j8 with few cores and j9 with more than machine 7 has left, for four machines each.
@@ -353,10 +357,20 @@ def case_placement(_context: Context) -> Finding:
     )
 
 
-def figure_6a() -> tuple[PlacementInstance, list[list[tuple[int, int, int]]]]:
-    """Return an instance as Figure 6(a) is told: j1 needs 7 GPUs on each of 8 machines, one is in use."""
-    jobs = [(0, 60, 1, 2, 8), (1, 60, 8, 7, 8), (1, 60, 1, 1, 8)]
-    return eight_machines(jobs, "after Figure 6(a): j1 cannot start, j2 can"), [[(0, 0, 1)]]
+def case_6a() -> dict[str, tuple[PlacementInstance, Opening, int, int]]:
+    """Return cases after Figure 6(a), each with its opening and the places of the two jobs in the queue.
+
+    The first needs 7 GPUs on each of 8 machines, of which one is in use on the busy cluster, as told, and
+    none on the empty one; the other fits. Turned, the job that fits is the older one.
+    """
+    blocked, fitting = (1, 60, 8, 7, 8), (1, 60, 1, 1, 8)
+    cases: dict[str, tuple[PlacementInstance, Opening, int, int]] = {}
+    for name, first in (("busy", [(0, 60, 1, 2, 8)]), ("empty", [])):
+        opening = [[(0, 0, 1)]] if first else []
+        made = eight_machines([*first, blocked, fitting], f"after Figure 6(a), {name}")
+        turned = eight_machines([*first, fitting, blocked], f"after Figure 6(a), {name}, turned")
+        cases |= {name: (made, opening, 0, 1), f"{name}, turned": (turned, opening, 1, 0)}
+    return cases
 
 
 @claim(
@@ -370,7 +384,7 @@ def case_ordering(_context: Context) -> Finding:
 
     What starts with either order. Vacuous if jobs that do not fit are passed over, as by default.
     """
-    instance, opening = figure_6a()
+    instance, opening, *_ = case_6a()["busy"]
     _, (seen, _) = islice(moves(FifoFirstFit(), instance, opening), 2)
     rows = []
     for rule, strict in (("passed over", False), ("held back", True)):

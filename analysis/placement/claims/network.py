@@ -58,8 +58,7 @@ def three_points() -> tuple[float, np.ndarray]:
     """Return the spacing of three points on a line at which (11) as printed is worst, and their graph."""
     line = np.arange(3.0)[:, None]
     spacings = np.linspace(0.01, 2.0, 200).tolist()
-    least = [np.linalg.eigvalsh(adjacency(step * line, printed=True))[0] for step in spacings]
-    step = spacings[int(np.argmin(least))]
+    step = min(spacings, key=lambda one: np.linalg.eigvalsh(adjacency(one * line, printed=True))[0])
     return step, adjacency(step * line, printed=True)
 
 

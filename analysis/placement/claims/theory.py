@@ -12,7 +12,6 @@ import numpy as np
 
 from ....models.base import Origin
 from ....models.placement import kernels
-from ....models.placement.episode import JobEpisode
 from ....models.placement.generate import generate
 from ....models.placement.instance import PlacementInstance, taken_schedule
 from ....models.placement.reward import aligned_rewards, printed_rewards, unavoidable
@@ -56,17 +55,11 @@ class Lazy(FifoConsolidate):
 
 
 def moves(
-    policy: Policy,
-    instance: PlacementInstance,
-    first: Sequence[Any] = (),
-    episode: JobEpisode | None = None,
-    seed: int = 0,
+    policy: Policy, instance: PlacementInstance, first: Sequence[Any] = (), seed: int = 0
 ) -> Iterator[tuple[Observation, np.ndarray]]:
     """Yield what a policy sees and decides at every epoch; ``first`` are decisions that are given."""
     policy.start(instance.setting, policy_stream(seed))
-    given = iter(first)
-    if episode is None:
-        episode = instance.episode(policy.traits.sees)
+    given, episode = iter(first), instance.episode(policy.traits.sees)
     for observation in episode:
         decision = np.array(next(given, None) or policy.decide(observation), dtype=np.int64).reshape(-1, 3)
         yield observation, decision
@@ -77,10 +70,7 @@ def schedule_by(
     policy: Policy, instance: PlacementInstance, first: Sequence[Any] = (), seed: int = 0
 ) -> Schedule:
     """Return the schedule of decisions that are given, and then of a policy."""
-    episode = instance.episode(policy.traits.sees)
-    for _ in moves(policy, instance, first, episode, seed):
-        pass
-    return taken_schedule(episode.simulator)
+    return runs.followed(instance, (decision for _, decision in moves(policy, instance, first, seed)))
 
 
 def cluster(
@@ -263,11 +253,8 @@ def lazy_jct(context: Context) -> Finding:
         return np.array([i.completion_times(schedule_by(policy, i)).mean() for i in sampled])
 
     lazy = jct(Lazy())
-    behind = {name: {"": lead(lazy, jct(POLICIES[name]()))} for name in HEURISTICS}
-    said = [
-        Statement(f"the mean JCT of lazy is above that of {name}", samples, "%")
-        for name, samples in behind.items()
-    ]
+    says = "the mean JCT of lazy is above that of {}".format
+    said = [Statement(says(name), {"": lead(lazy, jct(POLICIES[name]()))}, "%") for name in HEURISTICS]
     always = best == 0 and point_of(Lazy(), IN_ORDER)[0] > solve_all(IN_ORDER).least[0]
     sure = sum(one.word == "holds" for one in judge(said))
     return conclude(
@@ -520,13 +507,10 @@ def reward_units(_context: Context) -> Finding:
 
     Both orders of two jobs, with completion times in seconds, minutes, hours.
     """
-    short_first, long_first = sorted(eager_ends(TWO_ORDERS), key=lambda s: int(s.start[0]))
-    rows = []
+    orders = sorted(eager_ends(TWO_ORDERS), key=lambda s: int(s.start[0]))  # the shorter job first, and last
+    rows: list[tuple[Any, ...]] = []
     for name, unit in (("seconds", 1.0), ("minutes", MINUTE), ("hours", 60.0 * MINUTE)):
-        ahead, behind = (
-            float(printed_rewards(TWO_ORDERS, s, unit=unit).sum()) for s in (short_first, long_first)
-        )
-        rows.append((name, ahead, behind))
+        rows.append((name, *(float(printed_rewards(TWO_ORDERS, s, unit=unit).sum()) for s in orders)))
     return finding(
         holds_if(rows[0][1] < rows[0][2] and rows[1][1] > rows[1][2]),
         "Of two jobs that cannot run together the shorter should be first in minutes, and last in seconds.",
