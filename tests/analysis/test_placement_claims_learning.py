@@ -47,10 +47,13 @@ ALL = [*learned.claim.claims, *learned_cases.claim.claims]
 BY_ID = {one.id.removeprefix("placement/"): one for one in ALL}
 
 CAPACITY = replace(DESIGNS["da-mc"], features="capacity", prior="consolidate")
+LINEAR = Design(ordering="linear", placement="linear", features="capacity", prior="patient", holds=True)
 FILES = {
     **{name: DESIGNS[name] for name in ("da", "da-mc", "da-rwgp", "das", "dl2", "rifling")},
     "clone-ppo": DESIGNS["da-mc"],
     "das-literal": DESIGNS["das"],
+    "evolved": LINEAR,
+    "evolved-estimates": replace(LINEAR, features="estimates", prior="estimates"),
     "da-mc-capacity": CAPACITY,
     "da-mc-estimates": replace(CAPACITY, features="estimates"),
     "da-mc-prior": replace(DESIGNS["da-mc"], prior="consolidate"),
@@ -395,6 +398,30 @@ def test_what_was_trained_too_briefly_decides_nothing(contest: Contest, tmp_path
 
 
 @pytest.mark.parametrize(
+    ("das", "dl2", "verdict"),
+    [(-3, 3, HOLDS), (3, -3, HOLDS), (-0.1, 3, OPEN), (3, -0.1, OPEN), (3, 3, FAILS)],
+)
+def test_that_one_of_several_is_below_needs_one_of_them(
+    contest: Contest, das: float, dl2: float, verdict: Verdict
+) -> None:
+    found = contest({"das": runs(das), "dl2": runs(dl2)}, f"das - {FIFO}", f"dl2 - {FIFO}", either=True)
+    assert found.verdict is verdict
+    ahead, behind = ([2 * (gap == sure) for gap in (das, dl2)] for sure in (-3, 3))
+    assert found.headline == (
+        f"A: surely ahead in {ahead[0]} of 2 (das) and {ahead[1]} of 2 (dl2), surely not in {behind[0]} and "
+        f"{behind[1]}."
+    )
+
+
+def test_one_of_several_has_to_be_below_all_its_rivals(contest: Contest) -> None:
+    both = {"das": runs(-3), "dl2": runs(-3)}
+    pairs = [f"das - {FIFO}", f"das - {FIRST}", f"dl2 - {FIFO}"]
+    assert contest(both, *pairs, either=True).verdict is HOLDS
+    assert contest(both, *pairs, f"dl2 - {FIRST}", either=True).verdict is FAILS
+    assert contest(both, *pairs).verdict is FAILS
+
+
+@pytest.mark.parametrize(
     ("gaps", "verdict"),
     [
         ((-3, 3, -5), HOLDS),  # by rate; behind at one of three
@@ -425,9 +452,13 @@ def test_settings_are_read_from_the_networks(tmp_path: Path, monkeypatch: pytest
         training["reward_limit"] = 1_000_000
         plan = {"design": {"hidden": 64}, "jobs": {}, "training": training}
         checkpoint.write(tmp_path / f"{name}-0.npz", {"plan": plan})
-    record(tmp_path, {"da-0": (), "das-0": ()})
-    groups = [trained.trained(name, Context()) for name in ("da", "das")]
-    assert trained.told(groups) == "Settings unlike those of Appendix D, learning rate 0.5 (0.0001): das."
+    plan = {"design": {}, "jobs": {}, "training": {"method": "evolution"}}
+    checkpoint.write(tmp_path / "evolved-0.npz", {"plan": plan})
+    record(tmp_path, {"da-0": (), "das-0": (), "evolved-0": ()})
+    groups = [trained.trained(name, Context()) for name in ("da", "das", "evolved")]
+    unlike, evolved = trained.told(groups).split("\n\n")
+    assert unlike == "Settings unlike those of Appendix D, learning rate 0.5 (0.0001): das."
+    assert evolved == "Found by evolution, which has none of the settings of Appendix D: evolved."
 
 
 @pytest.mark.parametrize(

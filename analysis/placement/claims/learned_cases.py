@@ -239,7 +239,7 @@ def decision_time(context: Context, das: Group) -> Finding:
     )
 
 
-OURS = ("clone-ppo", "da-mc-capacity", "da-mc-estimates")
+OURS = ("clone-ppo", "da-mc-capacity", "evolved", "da-mc-estimates", "evolved-estimates")
 
 
 @claim("learned-gap", "Sec. 2.1", Verdict.HOLDS, ours=True)

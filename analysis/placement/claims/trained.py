@@ -21,11 +21,11 @@ import numpy as np
 from ....models.base import InputError
 from ....online.placement import POLICIES
 from ....online.placement.learned import checkpoint, policies
-from ....online.placement.learned.plan import TEST, VALIDATION, Training
+from ....online.placement.learned.plan import EVOLUTION, TEST, VALIDATION, Training
 from ...claim import Check, Context, Finding, Table, Verdict, finding, table
 from ...experiments import SEEDS_APART, seeds
 from ...statistics import mean_interval, p_of_mean
-from ...study import Fact, Said, Statement, Test, counted, judge, middle, settled, signs_of
+from ...study import Fact, Judged, Said, Statement, Test, counted, judge, middle, settled, signs_of
 from .. import experiments as runs
 from ..experiments import FEE, FIFO_C, HEURISTICS, JCT, NOTE, SJF_C, Contender, Setup, excess
 from .evaluation import BUDGETS
@@ -37,12 +37,14 @@ FEWEST = 2
 PAPER = ("da", "da-mc", "da-rwgp", "das", "dl2", "rifling")  # the designs of the paper that learn
 ABLATIONS = ("das", "da", "da-mc", "da-rwgp")  # those trained by the settings of Appendix D, too
 SJF_E = Contender("SJF-Estimate-Consolidate", "sjf-estimate-consolidate")
+SJF_P = Contender("SJF-Estimate-Patient", "sjf-estimate-patient")
 BYLOAD = Contender("DRF-ByLoad", "drf-byload")
 
-RULES = {who.label: who for who in (*HEURISTICS, FIFO_C, PATIENT, BYLOAD, SJF_C, SJF_E, *BUDGETS)}
+RULES = {who.label: who for who in (*HEURISTICS, FIFO_C, PATIENT, BYLOAD, SJF_C, SJF_E, SJF_P, *BUDGETS)}
 """The policies that are not trained; those that search are played in full mode alone."""
 
 MEASURES = {"JCT": JCT, "fee": FEE}
+BEST_FIRST = (Verdict.HOLDS, Verdict.UNDETERMINED, Verdict.NOT_REPRODUCED)
 BELOW = {True: "below", False: "not below", None: "open"}
 
 PAPER_JOBS = 16_000
@@ -114,7 +116,10 @@ def told(groups: Iterable[Group]) -> str:
     for one in groups:
         if one.brief:
             texts[f"No record of {PAPER_JOBS:,} jobs learned from, so that nothing is decided"].append(one)
-        if differ := changes(one.plan(), APPENDIX_D):
+        plan = one.plan()
+        if plan.get("method") == EVOLUTION:
+            texts["Found by evolution, which has none of the settings of Appendix D"].append(one)
+        elif differ := changes(plan, APPENDIX_D):
             texts[f"Settings unlike those of Appendix D, {differ}"].append(one)
     return "\n\n".join(f"{text}: {', '.join(one.label for one in of)}." for text, of in texts.items())
 
@@ -271,6 +276,7 @@ def contest(
     *,
     beside: Sequence[str] = (),
     settings: bool = False,
+    either: bool = False,
     many: int = 8,
     further: Iterable[tuple[str, str, str]] = (),
     most: str = "",
@@ -289,6 +295,7 @@ def contest(
     ``what`` begins the headline. Pairs ``beside`` are shown alone. With ``settings`` these are left open
     (:func:`readings`). ``further`` has a measure and two places: at the one the first pair is further below
     than at the other. Of the measure ``most`` the statement speaks at most of the places, an odd number.
+    With ``either`` it is said of any of the first of the pairs: the verdict is the best of those on each.
     """
     context = held_out(context)
     slow = () if context.mode == "full" else [who.label for who in BUDGETS]
@@ -305,7 +312,6 @@ def contest(
     setups = places(context) if places else {"Small, rho 0.8": base_setup(context)}
     sampled = traces(context, many)
     found = _played(context, duels, groups, setups, sampled)
-
     brief = {name for name, group in groups.items() if group.brief}
     decisive = _decisive(reads, every, brief)
 
@@ -325,15 +331,15 @@ def contest(
     ]
     said += [say(every[0], f"further at {a} than {b}", measure, a, b) for measure, a, b in further]
     judged = judge(said, decisive)
-    signs, flat = signs_of(judged, decisive), [sign for one in judged for sign in one.signs]
+    signs = signs_of(judged, decisive)
     at_places = [f"{place}: {every[0]}, {most}" for place in setups]
     some = [one for one in judged if one.says in at_places]
     final = [*(one for one in judged if one not in some), *([middle(some)] if some else [])]
     none_counts = all(isinstance(one, Fact) for one in said)
+    parts = _by_first(judged, every) if either else {"comparisons": judged}
     return finding(
-        settled(final),
-        f"{what}: surely ahead in {flat.count(True)} of {len(flat)} comparisons, surely not in "
-        f"{flat.count(False)}{'; trained too briefly to decide' if none_counts else ''}.",
+        _best(parts.values() if either else [final]),
+        f"{what}: {_counts(parts)}{'; trained too briefly to decide' if none_counts else ''}.",
         {"instances": len(sampled), "jobs": next(iter(setups.values())).jobs, **counted(final)},
         *_tables(duels, found, setups, signs, len(sampled)),
         *shown(context),
@@ -342,6 +348,27 @@ def contest(
         remark=remark,
         signs={} if none_counts else signs,
     )
+
+
+def _best(parts: Iterable[Sequence[Judged]]) -> Verdict:
+    """Return the best of the verdicts on each part."""
+    verdicts = {*map(settled, parts)}
+    return next(one for one in BEST_FIRST if one in verdicts)
+
+
+def _by_first(judged: Sequence[Judged], pairs: Iterable[str]) -> dict[str, list[Judged]]:
+    """Return what is said of each of the first of the pairs, if anything is, by its name in brackets."""
+    names = dict.fromkeys(pair.split(" - ")[0] for pair in pairs)
+    parts = {f"({name})": [one for one in judged if f": {name} - " in one.says] for name in names}
+    return {name: part for name, part in parts.items() if part}
+
+
+def _counts(parts: Mapping[str, Sequence[Judged]]) -> str:
+    """Return in how many comparisons of each part one is ahead, and in how many not."""
+    signs = {name: [sign for one in part for sign in one.signs] for name, part in parts.items()}
+    ahead = " and ".join(f"{of.count(True)} of {len(of)} {name}" for name, of in signs.items())
+    behind = " and ".join(str(of.count(False)) for of in signs.values())
+    return f"surely ahead in {ahead}, surely not in {behind}"
 
 
 def _played(
