@@ -445,12 +445,9 @@ class Lanes(Market):
         submit = instance.jobs.submit
         late = schedule.finish + (LINGER * (schedule.finish - submit)).astype(np.int64)
         until = times[np.minimum(len(times) - 1, np.searchsorted(times, late))]
-        lane, width, free, busy = (
-            np.zeros(len(submit), dtype=np.int64),
-            0,
-            list[int](),
-            list[tuple[int, int]](),
-        )
+        free: list[int] = []
+        busy: list[tuple[int, int]] = []  # until when, and which lane
+        lane, width = np.zeros(len(submit), dtype=np.int64), 0
         for job, first in enumerate(times[np.searchsorted(times, submit, side="right") - 1].tolist()):
             while busy and busy[0][0] <= first:
                 heapq.heappush(free, heapq.heappop(busy)[1])
