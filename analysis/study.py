@@ -276,21 +276,23 @@ class Study:
             for other in others
         ]
 
-    def grid(self, title: str, digits: int = 1) -> list[Table]:
-        """Return mean and half width: a table per scenario; more than MOST stand below each other in one."""
+    def grid(self, title: str) -> list[Table]:
+        """Return mean and half width of who earns what: a table per scenario, or one of more than MOST."""
         counts = sorted({len(v) for found in self.found.values() for v in found.values()})
         note = f". {' or '.join(map(str, counts))} instances, mean ± 95 % half width. {self.lab.note}"
-        grids = {
-            name: [(label, *(spread(column, digits) for column in v.T)) for label, v in found.items()]
-            for name, found in self.found.items()
-        }
-        heads = ("algorithm", *self.heads)
-        if len(grids) > MOST:
-            every = tuple(row for name, rows in grids.items() for row in named_once(name, rows))
-            return [Table(title + note, ("reading", *heads), every)]
+        if len(self.found) > MOST:
+            rows = list[tuple[str, ...]]()
+            for name, found in self.found.items():
+                cells = (map(spread, v.T) for v in found.values())
+                rows += named_once(name, zip(self.heads, *cells, strict=True))
+            return [Table(title + note, ("reading", "setting", *found), tuple(rows))]
         return [
-            Table(f"{title}{f', {name}' if name else ''}{note}", heads, tuple(rows))
-            for name, rows in grids.items()
+            Table(
+                f"{title}{f', {name}' if name else ''}{note}",
+                ("algorithm", *self.heads),
+                tuple((label, *map(spread, v.T)) for label, v in found.items()),
+            )
+            for name, found in self.found.items()
         ]
 
     def figure(
@@ -324,9 +326,9 @@ class Study:
         **more: Any,
     ) -> Finding:
         """Return what :func:`conclude` does, and who earned what, under a title or the unit of the lab."""
-        more |= {"scenarios": self.found, "note": self.lab.note, "small": self.small}
+        told: dict[str, Any] = {"scenarios": self.found, "note": self.lab.note, "small": self.small} | more
         numbers = {"instances": len(self.seeds), **self.numbers, **(numbers or {})}
-        return conclude(headline, said, *shown, *self.grid(title or self.lab.unit), numbers=numbers, **more)
+        return conclude(headline, said, *shown, *self.grid(title or self.lab.unit), numbers=numbers, **told)
 
 
 def conclude(

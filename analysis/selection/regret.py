@@ -19,6 +19,7 @@ from ...online.base import Policy
 from ...online.play import Run
 from ...online.selection import statistics
 from ...online.selection.esdp import scaling
+from ...oracles.selection.optimum import ORACLES
 from ..engine.kept import play
 from ..optima import relied_on
 from ..plots import span_bound
@@ -101,8 +102,6 @@ class Best(NamedTuple):
     @classmethod
     def of(cls, instance: SelectionInstance | SelectionGangInstance) -> Best:
         """Ask the oracle."""
-        from ...oracles.selection.optimum import ORACLES
-
         name = "gang" if isinstance(instance, SelectionGangInstance) else "clairvoyant"
         found = relied_on(name, ORACLES[name], instance)
         return cls(found.certificate.per_slot, found.decision)

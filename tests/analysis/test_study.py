@@ -233,9 +233,10 @@ def test_many_readings_are_rows_in_which_a_statement_is_named_once() -> None:
     assert cells[:5] == list(zip(five.found, judged[0].finds, signs[0], strict=True))
     assert cells[5:] == list(zip(five.found, judged[1].finds, signs[1], strict=True))
     (grid,) = five.grid("Rewards")
-    assert grid.columns == ("reading", "algorithm", "load 1", "load 2")
-    assert [row[:2] for row in grid.rows[:4]] == [("1", ORACLE), ("", "good"), ("", "bad"), ("2", ORACLE)]
-    assert [row[1:] for row in grid.rows[3:6]] == list(four.grid("Rewards")[1].rows)
+    assert grid.columns == ("reading", "setting", ORACLE, "good", "bad")
+    assert [row[:2] for row in grid.rows[:3]] == [("1", "load 1"), ("", "load 2"), ("2", "load 1")]
+    turned = [grid.columns[2:], *(row[2:] for row in grid.rows[2:4])]
+    assert list(zip(*turned, strict=True)) == list(four.grid("Rewards")[1].rows)
     assert len(five.finding("It depends.", five.leads("good", ["bad"])).tables) == 2
 
 

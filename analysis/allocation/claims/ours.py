@@ -6,9 +6,9 @@ from dataclasses import replace
 
 from ....online.allocation import POLICIES
 from ...claim import Context, Finding, Register, Why
-from ...experiments import apart
+from ...experiments import Contender, apart
 from ...study import Statement, tally
-from ..experiments import CONSTANT, Contender, Setup
+from ..experiments import CONSTANT, Setup
 from . import readings
 
 claim = Register("allocation")
@@ -46,6 +46,3 @@ def _beyond_the_paper(context: Context) -> Finding:
         leads = {name: readings.ahead(f, HEDGE.label, who.label)[:, 0] for name, f in study.found.items()}
         said.append(Statement(f"Hedge is ahead of OGASched from {start}", leads, "%"))
     return study.finding(f"Hedge against OGASched: {tally(said, study.found)}.", said)
-
-
-CLAIMS = claim.claims

@@ -318,6 +318,3 @@ def _equation_9(context: Context) -> Finding:
         | {"largest excess": worst, "slope at 0 less (9), largest": off},
         assumes="Amended: supergradient in place of derivative, ties to the smallest kind.",
     )
-
-
-CLAIMS = claim.claims

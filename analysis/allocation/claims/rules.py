@@ -63,5 +63,3 @@ def _rules(_context: Context) -> Finding:
 
 _LADDER = ((0, 0), (0.5, 0.5), (1, 1), (1.5, 1), (2, 1))
 _STEPS = ((0, 0), (2 / 3, 4 / 3), (4 / 3, 8 / 3), (2, 4))
-
-CLAIMS = claim.claims

@@ -13,10 +13,10 @@ from ....models.allocation import geometry
 from ....online.allocation import Ogasched
 from ...claim import Context, Finding, Register, Why
 from ...engine.kept import play
-from ...experiments import lead, policy_seed, seeds
+from ...experiments import Contender, lead, policy_seed, seeds
 from ...plots import POSITIVE
 from ...study import Statement, judge
-from ..experiments import CONSTANT, FAIRNESS, OGASCHED, PER_SLOT, TABLE_1, Contender, Setup, instance, rewards
+from ..experiments import CONSTANT, FAIRNESS, OGASCHED, PER_SLOT, TABLE_1, Setup, instance, rewards
 from ..regret import checkpoints
 from . import readings
 from .readings import CHOICES, LAB, OPEN, OURS, by_step, on, ours, rises
@@ -120,7 +120,7 @@ def _step_26_grows(context: Context) -> Finding:
         "units, start and horizon.",
         [_above(GROWN, changes, LARGER)],
         study.figure("step-26", "The step (26) over time.", "tenth of the horizon", tenths, "", POSITIVE),
-        title="",
+        title="The step (26) by tenth of the horizon",
         scenarios=changes,
         numbers=_around("larger by more than", GROWN, changes, LARGER),
         assumes=f"Larger is by more than {LARGER:g} %, a threshold of ours.",
@@ -223,10 +223,9 @@ def _figure_4(context: Context) -> Finding:
             Statement("decay 0.9999 is better than 1.0001 (eta0 = 25)", best, "%", 2),
             Statement("decays from 0.995 to 0.9999 are better than others (eta0 = 25)", printed, "%", 2),
         ],
-        *study.grid("Average reward per slot of OGASched by step", digits=0),
         starts.figure("figure-4a", "By eta0 (decay 0.9999).", "slot t", at),
         decays.figure("figure-4b", "By decay (eta0 = 25).", "slot t", at),
-        title="",
+        title="Average reward per slot of OGASched by step",
         scenarios=study.found,
         numbers=_around("many, if more than", NEGATIVE, negative, MANY),
         assumes=f"Many slots are more than {MANY:g} % of them, a threshold of ours; the wrong step is the "
@@ -249,6 +248,3 @@ def _best(found: readings.Found, among: list[str]) -> np.ndarray:
 def _negative(who: Contender, setup: Setup, sampled: Iterable[int]) -> np.ndarray:
     """Return the share of slots (%) in which a contender's reward is negative, on each instance."""
     return np.array([100.0 * (rewards(who, setup, seed) < 0.0).mean() for seed in sampled])
-
-
-CLAIMS = claim.claims

@@ -571,6 +571,3 @@ def _worst_arrivals(context: Context) -> Finding:
         table("Worst arrivals, tiny instance with 2 ports", heads, rows),
         counterexample=beaten,
     )
-
-
-CLAIMS = claim.claims

@@ -422,6 +422,3 @@ def _p3_np_hard(context: Context) -> Finding:
         remark="Amended: what makes it solvable in pseudo-polynomial time is the rounding to xi(t), not "
         "delta itself, and 'cannot be solved in polynomial time' supposes that P is not NP.",
     )
-
-
-CLAIMS = claim.claims

@@ -15,10 +15,10 @@ from ....models.selection.instance import SelectionInstance
 from ....online.selection import POLICIES, Cucb, Esdp
 from ...claim import Context, Finding, Register, Verdict
 from ...engine.kept import play
-from ...experiments import SEEDS_APART, apart, lead, seeds, track
+from ...experiments import SEEDS_APART, Contender, apart, lead, seeds, track
 from ...study import ORACLE, Statement, Study, tally
 from .. import experiments as ex
-from ..experiments import ESDP, ESDP_LN, Contender, Setup, decided, instance, optimum, rewards
+from ..experiments import ESDP, ESDP_LN, Setup, decided, instance, optimum, rewards
 from ..regret import TIE, Best, certificate, checkpoints, cucb_curve
 from . import readings
 from .algorithm import found_if, random_cases
@@ -181,5 +181,3 @@ PER_SLOT = replace(
     averages=lambda who, setup, seeds: np.array([rewards(who, setup, seed).mean() for seed in seeds]),
     optima=lambda setup, seeds: np.array([optimum(setup, seed).mean() for seed in seeds]),
 )
-
-CLAIMS = claim.claims

@@ -95,6 +95,3 @@ def _heuristics(_context: Context) -> Finding:
         Verdict.NOT_CHECKABLE,
         "No heuristic is specified but by the name of the genetic algorithm, so there is nothing to run.",
     )
-
-
-CLAIMS = claim.claims
