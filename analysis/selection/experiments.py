@@ -12,12 +12,11 @@ import numpy as np
 from ...models.base import frozen_copy
 from ...models.selection.generate import generate
 from ...models.selection.instance import SelectionInstance
-from ...online.base import Policy
 from ...online.play import Run
 from ...online.selection import Esdp, EsdpPrinted, Hswf, Lcf, Lwtf
 from ...oracles.base import CHECKER, Optimum
 from ...oracles.selection.optimum import ORACLES
-from ..engine.kept import optimum_of, play, run_of
+from ..engine.kept import optimum_of, run_of
 from ..experiments import Contender, policy_seed
 from ..optima import prover, rest_on
 from .regret import Best, RunCertificate, certificate
@@ -58,11 +57,6 @@ def variant(who: Contender, delta: str = "loglog", g: str = "full", alpha: float
 def instance(setup: Setup, seed: int) -> SelectionInstance:
     """Return the instance of a setup and an instance seed."""
     return generate(seed=seed, **asdict(setup))
-
-
-def decided(policy: Policy, here: SelectionInstance, seed: int = 0) -> np.ndarray:
-    """Return what a policy decides on an instance of our own, x[slot, channel]."""
-    return np.array(play(policy, here, seed, keep_decisions=True).decisions, dtype=bool)
 
 
 def _sets(_instance: SelectionInstance, run: Run[Any]) -> dict[str, Any]:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from ...claim import Context, Finding, Register, Verdict
-from ...engine.kept import play
+from ...engine.kept import decided
 from ...experiments import Contender, lead, seeds
 from ...plots import POSITIVE
 from ...study import ORACLE, Scenarios, Statement, Study
@@ -206,7 +206,7 @@ def _figure_6(context: Context) -> Finding:
 def _parts(who: Contender, setup: Setup, seed: int) -> tuple[float, float]:
     """Return computation gain and overhead penalty per slot."""
     drawn = runs.instance(setup, seed)
-    s, decisions = drawn.setting, play(who.make(), drawn, keep_decisions=True).decisions or ()
+    s, decisions = drawn.setting, decided(who.make(), drawn)
     both = [(x @ s.gains(y), x @ s.penalties(y)) for x, y in zip(drawn.arrivals, decisions, strict=True)]
     gain, penalty = np.mean(both, axis=0).tolist()
     return gain, penalty

@@ -21,9 +21,6 @@ STARTS = {
 
 NOTE = "All commit before they see the slot's arrivals. OGASched steps by D/(G sqrt T)"
 
-FEWER = ("8 cores, 64 GB", "1 core, 1 GB", "public code")
-"""The readings but for those between the ends."""
-
 
 @claim(
     "beyond-the-paper",
@@ -37,9 +34,7 @@ def _beyond_the_paper(context: Context) -> Finding:
 
     Both on instances that no other check plays on.
     """
-    names = context.pick(FEWER, FEWER, readings.UNITS)
-    place = readings.Place(context, apart(context, 3, 4, 10), {name: readings.UNITS[name] for name in names})
-    setup = Setup(slots=context.pick(20, 40, 2000))
+    place, setup = readings.on(context, apart(context, 3, 4, 10)), Setup(slots=context.pick(20, 40, 2000))
     study = place.play((HEDGE, *STARTS.values()), {"": setup}, replace(readings.LAB, note=NOTE))
     said = []
     for start, who in STARTS.items():

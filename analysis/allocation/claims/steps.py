@@ -12,7 +12,7 @@ import numpy as np
 from ....models.allocation import geometry
 from ....online.allocation import Ogasched
 from ...claim import Context, Finding, Register, Why
-from ...engine.kept import play
+from ...engine.kept import decided
 from ...experiments import Contender, lead, policy_seed, seeds
 from ...plots import POSITIVE
 from ...study import Statement, judge
@@ -33,8 +33,8 @@ def own_steps(who: Contender, setup: Setup, seed: int, slots: int) -> tuple[np.n
     """
     drawn = instance(setup, seed)
     s, steps = drawn.setting, np.full(slots, np.nan)
-    run = play(who.make(), drawn, policy_seed(seed), keep_decisions=True, most=slots)
-    for slot, (x, y) in enumerate(zip(drawn.arrivals, run.decisions or (), strict=False)):
+    decisions = decided(who.make(), drawn, policy_seed(seed), most=slots)
+    for slot, (x, y) in enumerate(zip(drawn.arrivals, decisions, strict=False)):
         norm = float(np.linalg.norm(s.supergradient(y, x)))
         if norm > 0.0:
             steps[slot] = geometry.diameter(s) / (norm * np.sqrt(s.slots))

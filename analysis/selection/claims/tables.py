@@ -8,8 +8,9 @@ from ....models.selection.generate import SPREAD
 from ....models.selection.instance import SelectionInstance
 from ....online.selection import Hswf
 from ...claim import Context, Finding, Register, Verdict, finding, holds_if, table
+from ...engine.kept import decided
 from ...experiments import seeds, spread, track
-from ..experiments import BASELINES, Setup, decided, instance
+from ..experiments import BASELINES, Setup, instance
 from .algorithm import one_device
 
 claim = Register("selection")
