@@ -23,7 +23,7 @@ from .statistics import holm, mean_band, mean_interval, p_of_mean, p_of_next, pr
 
 LEVEL = 0.05  # of all tests of a claim together: the chance to decide any of them wrongly
 AS_IS = {"": lambda setup: setup}  # the scenario of a text that leaves nothing open which a setup holds
-MOST = 4  # scenarios that a table has columns for, or a table each; more of them are rows
+MOST = 4  # scenarios that a table of statements has columns for; more of them are rows
 
 WORDS = {True: "holds", False: "does not", None: "undecided"}
 
@@ -276,24 +276,16 @@ class Study:
             for other in others
         ]
 
-    def grid(self, title: str) -> list[Table]:
-        """Return mean and half width of who earns what: a table per scenario, or one of more than MOST."""
+    def grid(self, title: str) -> Table:
+        """Return mean and half width of who earns what: a row per reading and setting, a column per label."""
         counts = sorted({len(v) for found in self.found.values() for v in found.values()})
         note = f". {' or '.join(map(str, counts))} instances, mean ± 95 % half width. {self.lab.note}"
-        if len(self.found) > MOST:
-            rows = list[tuple[str, ...]]()
-            for name, found in self.found.items():
-                cells = (map(spread, v.T) for v in found.values())
-                rows += named_once(name, zip(self.heads, *cells, strict=True))
-            return [Table(title + note, ("reading", "setting", *found), tuple(rows))]
-        return [
-            Table(
-                f"{title}{f', {name}' if name else ''}{note}",
-                ("algorithm", *self.heads),
-                tuple((label, *map(spread, v.T)) for label, v in found.items()),
-            )
-            for name, found in self.found.items()
-        ]
+        rows = [("reading", "setting", *next(iter(self.found.values())))]
+        for name, found in self.found.items():
+            cells = (map(spread, v.T) for v in found.values())
+            rows += named_once(name, zip(self.heads, *cells, strict=True))
+        heads, *others = rows if any(self.found) else [row[1:] for row in rows]
+        return Table(title + note, heads, tuple(others))
 
     def figure(
         self,
@@ -328,7 +320,7 @@ class Study:
         """Return what :func:`conclude` does, and who earned what, under a title or the unit of the lab."""
         told: dict[str, Any] = {"scenarios": self.found, "note": self.lab.note, "small": self.small} | more
         numbers = {"instances": len(self.seeds), **self.numbers, **(numbers or {})}
-        return conclude(headline, said, *shown, *self.grid(title or self.lab.unit), numbers=numbers, **told)
+        return conclude(headline, said, *shown, self.grid(title or self.lab.unit), numbers=numbers, **told)
 
 
 def conclude(

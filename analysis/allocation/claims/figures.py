@@ -196,7 +196,7 @@ def _figure_6(context: Context) -> Finding:
             ours(penalty, rising, lambda f, who: lead(f[who][:, -1], f[who][:, 0])),
             ours(penalty, slowly, lambda f, who: below_proportion(levels, f[who]), "", digits=2),
         ],
-        *gain.grid("Gain per slot by contention level"),
+        gain.grid("Gain per slot by contention level"),
         penalty.figure("figure-6", "Penalty by contention level.", "contention", levels, "x", POSITIVE),
         title="Penalty per slot by contention level",
     )

@@ -161,7 +161,7 @@ def _rho_and_density(context: Context) -> Finding:
         graphs,
         "OGASched earns more with more arrivals and with a denser graph in every reading.",
         [rises(arrivals, OURS, "earns more at rho = 0.7 than at 0.3"), rises(graphs, OURS, denser)],
-        *arrivals.grid(readings.REWARD),
+        arrivals.grid(readings.REWARD),
     )
 
 
