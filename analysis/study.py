@@ -120,9 +120,14 @@ class Judged(NamedTuple):
     "undecided"."""
 
 
-def judge(said: Sequence[Said], scenarios: Iterable[str] = ("",)) -> list[Judged]:
+def scenarios_of(said: Sequence[Said]) -> list[str]:
+    """Return the scenarios that statements have samples of; facts alone have the one without a name."""
+    return next(([*one.samples] for one in said if isinstance(one, Statement)), [""])
+
+
+def judge(said: Sequence[Said], scenarios: Iterable[str] | None = None) -> list[Judged]:
     """Judge statements together: all their tests, in all scenarios, are one family, corrected after Holm."""
-    names = list(scenarios)
+    names = scenarios_of(said) if scenarios is None else list(scenarios)
     tests = [[one.tests(name) for name in names] for one in said]
     family = [test.p for row in tests for cell in row for test in cell if test.p is not None]
     adjusted = iter(holm(family))
@@ -318,7 +323,7 @@ class Study:
         **more: Any,
     ) -> Finding:
         """Return what :func:`conclude` does, and who earned what, under a title or the unit of the lab."""
-        told: dict[str, Any] = {"scenarios": self.found, "note": self.lab.note, "small": self.small} | more
+        told: dict[str, Any] = {"note": self.lab.note, "small": self.small} | more
         numbers = {"instances": len(self.seeds), **self.numbers, **(numbers or {})}
         return conclude(headline, said, *shown, self.grid(title or self.lab.unit), numbers=numbers, **told)
 
@@ -327,19 +332,19 @@ def conclude(
     headline: str,
     said: Sequence[Said],
     *shown: Table | Figure | None,
-    scenarios: Iterable[str] = ("",),
+    scenarios: Iterable[str] | None = None,
     note: str = "",
     numbers: Mapping[str, Any] | None = None,
     verdict: Callable[[Sequence[Judged]], Verdict] | Verdict | None = None,
     **more: Any,
 ) -> Finding:
-    """Judge statements of these scenarios and return the finding.
+    """Judge statements, by default in the scenarios that they have samples of, and return the finding.
 
     Their table, whose title ends with the note, stands before what else is shown; how many there are of each
     word stands behind the numbers. The verdict is that of :func:`settled` unless another one, or what finds
     it from what was judged, is given. ``more`` are other fields of the finding.
     """
-    names = list(scenarios)
+    names = scenarios_of(said) if scenarios is None else list(scenarios)
     judged = judge(said, names)
     verdict = verdict or settled
     final = verdict if isinstance(verdict, Verdict) else verdict(judged)
@@ -347,7 +352,7 @@ def conclude(
     return finding(final, headline, numbers, statements(judged, names, note), *shown, **more)
 
 
-def tally(said: Sequence[Said], scenarios: Iterable[str] = ("",)) -> str:
+def tally(said: Sequence[Said], scenarios: Iterable[str] | None = None) -> str:
     """Return in how many comparisons, of every statement in every scenario, one is ahead, for a headline."""
     signs = [sign for one in judge(said, scenarios) for sign in one.signs]
     ahead, behind = signs.count(True), signs.count(False)

@@ -40,4 +40,4 @@ def _beyond_the_paper(context: Context) -> Finding:
     for start, who in STARTS.items():
         leads = {name: readings.ahead(f, HEDGE.label, who.label)[:, 0] for name, f in study.found.items()}
         said.append(Statement(f"Hedge is ahead of OGASched from {start}", leads, "%"))
-    return study.finding(f"Hedge against OGASched: {tally(said, study.found)}.", said)
+    return study.finding(f"Hedge against OGASched: {tally(said)}.", said)

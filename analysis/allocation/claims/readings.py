@@ -12,7 +12,7 @@ import numpy as np
 from ...claim import Context, Figure, Finding, Table
 from ...experiments import Contender, lead, seeds, track
 from ...statistics import Samples, growth_exponent
-from ...study import Lab, Printed, Said, Scenarios, Statement, Study
+from ...study import Lab, Printed, Said, Scenarios, Statement, Study, scenarios_of
 from .. import experiments as runs
 from ..experiments import BASELINES, FAIRNESS, FAIRNESS_LITERAL, OGASCHED, WHO_SEES, Setup
 
@@ -213,10 +213,9 @@ def finding(
     said: Sequence[Said],
     *shown: Table | Figure,
     title: str = REWARD,
-    scenarios: Iterable[str] = (),
+    numbers: Mapping[str, Any] | None = None,
     **more: Any,
 ) -> Finding:
-    """Return the finding of a study, by default over all units with both steps."""
-    names = [*scenarios] or [*by_step(study, lambda _found, _who: np.empty(0))]
-    more["numbers"] = {"readings": len(names), **more.pop("numbers", {})}
-    return study.finding(headline, said, *shown, title=title, scenarios=names, note=f"{WHO_SEES}.", **more)
+    """Return the finding of a study, with the number of its readings, and who sees what as its note."""
+    more |= {"numbers": {"readings": len(scenarios_of(said)), **(numbers or {})}, "note": f"{WHO_SEES}."}
+    return study.finding(headline, said, *shown, title=title, **more)

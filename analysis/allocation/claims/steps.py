@@ -75,7 +75,6 @@ def _eta0(context: Context) -> Finding:
             gain(CONSTANT),
             gain(PER_SLOT),
         ],
-        scenarios=here.scenarios,
     )
 
 
@@ -87,7 +86,7 @@ def _above(says: str, shares: Mapping[str, np.ndarray], least: float) -> Stateme
 def _around(what: str, says: str, shares: Mapping[str, np.ndarray], least: float) -> dict[str, str]:
     """Return what the same comes to with a third and with three times the threshold, for the numbers."""
     others = (round(least / 3.0, 1), 3.0 * least)
-    return {f"{what} {n:g} %": judge([_above(says, shares, n)], shares)[0].word for n in others}
+    return {f"{what} {n:g} %": judge([_above(says, shares, n)])[0].word for n in others}
 
 
 GROWN, LARGER = "(26) is by more than {:g} % larger in the last tenth than in the first", 1.0
@@ -121,7 +120,6 @@ def _step_26_grows(context: Context) -> Finding:
         [_above(GROWN, changes, LARGER)],
         study.figure("step-26", "The step (26) over time.", "tenth of the horizon", tenths, "", POSITIVE),
         title="The step (26) by tenth of the horizon",
-        scenarios=changes,
         numbers=_around("larger by more than", GROWN, changes, LARGER),
         assumes=f"Larger is by more than {LARGER:g} %, a threshold of ours.",
         remark="With linear utilities the norm hardly depends on the decision, and the step does not grow. "
@@ -226,7 +224,6 @@ def _figure_4(context: Context) -> Finding:
         starts.figure("figure-4a", "By eta0 (decay 0.9999).", "slot t", at),
         decays.figure("figure-4b", "By decay (eta0 = 25).", "slot t", at),
         title="Average reward per slot of OGASched by step",
-        scenarios=study.found,
         numbers=_around("many, if more than", NEGATIVE, negative, MANY),
         assumes=f"Many slots are more than {MANY:g} % of them, a threshold of ours; the wrong step is the "
         "largest one. Utilities are mixed or all reciprocal, whichever gives more negative rewards.",

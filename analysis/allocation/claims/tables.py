@@ -223,7 +223,6 @@ def _fairness_best(context: Context) -> Finding:
         study,
         "FAIRNESS is best if it counts the ports that have jobs, in coarse units; otherwise another may be.",
         said,
-        scenarios=said[0].samples,
         remark=f"In the printed Table 2 it is the first of the four in {first} of {len(TABLE_2)} columns.",
     )
 

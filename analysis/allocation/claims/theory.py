@@ -435,7 +435,6 @@ def _growth_in_ports(context: Context) -> Finding:
         "With more job types the regret grows less than in proportion, on both families of graphs.",
         [Statement("the exponent of the regret over |L| is below 1", missing, "to spare", 2)],
         table(f"Stationary regret and bound, T = {slots}, {len(sampled)} instances", heads, rows),
-        scenarios=missing,
         numbers={"instances": len(sampled), "slots": slots},
         small=context.quick,
     )
@@ -540,7 +539,6 @@ def _looseness(context: Context) -> Finding:
     return conclude(
         "The bound is below the stationary optimum in coarse units; in finer ones it may not be.",
         [Statement("the bound is below the stationary optimum", below, "%")],
-        scenarios=below,
         numbers={"instances": len(sampled)},
         small=context.quick,
     )

@@ -416,7 +416,7 @@ def _leading_position(context: Context) -> Finding:
     """
     study = sweep(context, {"80 servers": {"servers": 80}}, names=PLANS[:3], who=(ESDP, "HSWF"))
     both = [*study.leads(ESDP, ["HSWF"]), *study.leads("HSWF", [ESDP])]
-    signs = [one.signs for one in judge(both, study.found)]
+    signs = [one.signs for one in judge(both)]
     return study.finding(
         "Sec. 4.3 has ESDP first at every number of servers, and HAUF ahead of it at 80.",
         both,

@@ -172,7 +172,7 @@ def _beyond_the_paper(context: Context) -> Finding:
         Statement(f"{who} has less regret than {ESDP_LN.label}", study.samples(partial(saved, who=who)), "%")
         for who in KNOWING
     ]
-    return study.finding(f"What estimates variances, against ESDP: {tally(said, study.found)}.", said)
+    return study.finding(f"What estimates variances, against ESDP: {tally(said)}.", said)
 
 
 PER_SLOT = replace(
