@@ -2,16 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
 import numpy as np
 
+from ..online.base import Policy
 from .claim import Context, Figure
 from .plots import ANY, Curve, Range, name_axes, new_figure, plot_bands, plot_bars, to_svg
 from .statistics import mean_band, mean_interval
 
 T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class Contender:
+    """A policy with its settings, known by its label."""
+
+    label: str
+    make: Callable[[], Policy] = field(compare=False)
+
 
 SEEDS_APART = 1000
 """Contexts with different seeds use different instances, as long as a check draws fewer than this."""

@@ -23,7 +23,7 @@ from .statistics import holm, mean_band, mean_interval, p_of_mean, p_of_next, pr
 
 LEVEL = 0.05  # of all tests of a claim together: the chance to decide any of them wrongly
 AS_IS = {"": lambda setup: setup}  # the scenario of a text that leaves nothing open which a setup holds
-MOST = 4  # scenarios that a table has columns for, or a table each; more of them are rows
+MOST = 4  # scenarios that a table of statements has columns for; more of them are rows
 
 WORDS = {True: "holds", False: "does not", None: "undecided"}
 
@@ -120,9 +120,14 @@ class Judged(NamedTuple):
     "undecided"."""
 
 
-def judge(said: Sequence[Said], scenarios: Iterable[str] = ("",)) -> list[Judged]:
+def scenarios_of(said: Sequence[Said]) -> list[str]:
+    """Return the scenarios that statements have samples of; facts alone have the one without a name."""
+    return next(([*one.samples] for one in said if isinstance(one, Statement)), [""])
+
+
+def judge(said: Sequence[Said], scenarios: Iterable[str] | None = None) -> list[Judged]:
     """Judge statements together: all their tests, in all scenarios, are one family, corrected after Holm."""
-    names = list(scenarios)
+    names = scenarios_of(said) if scenarios is None else list(scenarios)
     tests = [[one.tests(name) for name in names] for one in said]
     family = [test.p for row in tests for cell in row for test in cell if test.p is not None]
     adjusted = iter(holm(family))
@@ -276,22 +281,16 @@ class Study:
             for other in others
         ]
 
-    def grid(self, title: str, digits: int = 1) -> list[Table]:
-        """Return mean and half width: a table per scenario; more than MOST stand below each other in one."""
+    def grid(self, title: str) -> Table:
+        """Return mean and half width of who earns what: a row per reading and setting, a column per label."""
         counts = sorted({len(v) for found in self.found.values() for v in found.values()})
         note = f". {' or '.join(map(str, counts))} instances, mean ± 95 % half width. {self.lab.note}"
-        grids = {
-            name: [(label, *(spread(column, digits) for column in v.T)) for label, v in found.items()]
-            for name, found in self.found.items()
-        }
-        heads = ("algorithm", *self.heads)
-        if len(grids) > MOST:
-            every = tuple(row for name, rows in grids.items() for row in named_once(name, rows))
-            return [Table(title + note, ("reading", *heads), every)]
-        return [
-            Table(f"{title}{f', {name}' if name else ''}{note}", heads, tuple(rows))
-            for name, rows in grids.items()
-        ]
+        rows = [("reading", "setting", *next(iter(self.found.values())))]
+        for name, found in self.found.items():
+            cells = (map(spread, v.T) for v in found.values())
+            rows += named_once(name, zip(self.heads, *cells, strict=True))
+        heads, *others = rows if any(self.found) else [row[1:] for row in rows]
+        return Table(title + note, heads, tuple(others))
 
     def figure(
         self,
@@ -324,28 +323,28 @@ class Study:
         **more: Any,
     ) -> Finding:
         """Return what :func:`conclude` does, and who earned what, under a title or the unit of the lab."""
-        more |= {"scenarios": self.found, "note": self.lab.note, "small": self.small}
+        told: dict[str, Any] = {"note": self.lab.note, "small": self.small} | more
         numbers = {"instances": len(self.seeds), **self.numbers, **(numbers or {})}
-        return conclude(headline, said, *shown, *self.grid(title or self.lab.unit), numbers=numbers, **more)
+        return conclude(headline, said, *shown, self.grid(title or self.lab.unit), numbers=numbers, **told)
 
 
 def conclude(
     headline: str,
     said: Sequence[Said],
     *shown: Table | Figure | None,
-    scenarios: Iterable[str] = ("",),
+    scenarios: Iterable[str] | None = None,
     note: str = "",
     numbers: Mapping[str, Any] | None = None,
     verdict: Callable[[Sequence[Judged]], Verdict] | Verdict | None = None,
     **more: Any,
 ) -> Finding:
-    """Judge statements of these scenarios and return the finding.
+    """Judge statements, by default in the scenarios that they have samples of, and return the finding.
 
     Their table, whose title ends with the note, stands before what else is shown; how many there are of each
     word stands behind the numbers. The verdict is that of :func:`settled` unless another one, or what finds
     it from what was judged, is given. ``more`` are other fields of the finding.
     """
-    names = list(scenarios)
+    names = scenarios_of(said) if scenarios is None else list(scenarios)
     judged = judge(said, names)
     verdict = verdict or settled
     final = verdict if isinstance(verdict, Verdict) else verdict(judged)
@@ -353,7 +352,7 @@ def conclude(
     return finding(final, headline, numbers, statements(judged, names, note), *shown, **more)
 
 
-def tally(said: Sequence[Said], scenarios: Iterable[str] = ("",)) -> str:
+def tally(said: Sequence[Said], scenarios: Iterable[str] | None = None) -> str:
     """Return in how many comparisons, of every statement in every scenario, one is ahead, for a headline."""
     signs = [sign for one in judge(said, scenarios) for sign in one.signs]
     ahead, behind = signs.count(True), signs.count(False)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass, field
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
 from functools import cache, lru_cache, partial
 from typing import Any
 
@@ -12,12 +12,11 @@ import numpy as np
 from ...models.allocation.generate import SIZES, generate
 from ...models.allocation.instance import AllocationInstance
 from ...online.allocation import BinPacking, Drf, Fairness, Ogasched, Spreading
-from ...online.base import Policy
 from ...online.play import Run
 from ...oracles.allocation.optimum import ORACLES
 from ...oracles.base import Optimum
 from ..engine.kept import optimum_of, run_of
-from ..experiments import policy_seed
+from ..experiments import Contender, policy_seed
 from ..optima import relied_on
 
 WHO_SEES = "OGASched decides before it sees the slot's arrivals, the heuristics after"
@@ -52,14 +51,6 @@ class Setup:
         for name in ("ports", "servers", "density", "contention"):
             if getattr(self, name) == getattr(SIZES[self.size], name):
                 object.__setattr__(self, name, None)
-
-
-@dataclass(frozen=True)
-class Contender:
-    """A policy with its settings, known by its label."""
-
-    label: str
-    make: Callable[[], Policy] = field(compare=False)
 
 
 CONSTANT = Contender("OGASched (constant)", partial(Ogasched, "constant", "fair"))

@@ -17,7 +17,7 @@ from ...online.base import Policy
 from ...online.play import Run
 from ...oracles.allocation import optimum
 from ..engine.kept import play
-from ..plots import span_bound
+from ..plots import ANY, PALETTE, POSITIVE, legend_above, name_axes, new_figure, plot_bands, span_bound
 from ..statistics import mean_band
 
 if TYPE_CHECKING:
@@ -150,8 +150,6 @@ def plot_runs(
 
 def plot_regret(curves: Sequence[RegretCurves], ax: Axes | None = None) -> Axes:
     """Draw regret over time, 95 % bands over instances, and the bounds of Theorem 1 at the horizon."""
-    from ..plots import ANY, PALETTE, POSITIVE, legend_above, name_axes, new_figure, plot_bands
-
     axes = new_figure()[1] if ax is None else ax
     first = curves[0]
     for kind in ("stationary", "dynamic"):

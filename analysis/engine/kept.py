@@ -61,6 +61,11 @@ def play(policy: Policy, instance: Instance, seed: int = 0, **options: Any) -> R
     return play_watched(policy, instance, seed, trusted=_ours(policy), **options)
 
 
+def decided(policy: Policy, instance: Instance, seed: int = 0, **options: Any) -> np.ndarray:
+    """Return what a policy decides in every slot when played so; decisions are arrays of one shape."""
+    return np.array(play(policy, instance, seed, keep_decisions=True, **options).decisions)
+
+
 def _ours(policy: Policy) -> bool:
     """Return whether all that plays is of the package: its own class, and no model or view of somebody."""
     made, module = type(policy), type(policy).__module__

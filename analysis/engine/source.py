@@ -61,14 +61,9 @@ def known_hash(path: str) -> str:
     stat = os.stat(path)  # noqa: PTH116 - of many files
     state = stat.st_mtime_ns, stat.st_ctime_ns, stat.st_size, stat.st_ino
     if _known.get(path, (None, ""))[0] != state:
-        _known[path] = state, hash_of_file(Path(path))
+        with Path(path).open("rb") as stream:
+            _known[path] = state, hashlib.file_digest(stream, "sha256").hexdigest()
     return _known[path][1]
-
-
-def hash_of_file(path: Path) -> str:
-    """Return a hash of what a file holds."""
-    with path.open("rb") as stream:
-        return hashlib.file_digest(stream, "sha256").hexdigest()
 
 
 def joined(found: Mapping[str, str]) -> str:

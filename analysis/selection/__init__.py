@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from ...models.selection.generate import generate
 from ..claim import Paper, Table, instance_table
-from .claims import CLAIMS
-
-__all__ = ["CLAIMS", "PAPER", "facts"]
+from .claims import CLAIMS as CLAIMS
 
 PAPER = Paper(
     name="ESDP",
@@ -31,5 +29,4 @@ PAPER = Paper(
 def facts(mode: str, seed: int) -> list[Table]:
     """Return the facts about the instances that the claims start from."""
     sizes = ("tiny", "default") if mode == "quick" else ("tiny", "default", "large")
-    sampled = {size: generate(size, seed) for size in sizes}
-    return [instance_table("selection", sampled)]
+    return [instance_table("selection", {size: generate(size, seed) for size in sizes})]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass
 from functools import cache, lru_cache, partial
 from typing import Any
 
@@ -12,12 +12,12 @@ import numpy as np
 from ...models.base import frozen_copy
 from ...models.selection.generate import generate
 from ...models.selection.instance import SelectionInstance
-from ...online.base import Policy
 from ...online.play import Run
-from ...online.selection import Esdp, EsdpPrinted, Hswf, Lcf, Lwtf, Thompson
+from ...online.selection import Esdp, EsdpPrinted, Hswf, Lcf, Lwtf
 from ...oracles.base import CHECKER, Optimum
-from ..engine.kept import optimum_of, play, run_of
-from ..experiments import policy_seed
+from ...oracles.selection.optimum import ORACLES
+from ..engine.kept import optimum_of, run_of
+from ..experiments import Contender, policy_seed
 from ..optima import prover, rest_on
 from .regret import Best, RunCertificate, certificate
 
@@ -39,18 +39,9 @@ class Setup:
     cost_scale: float = 0.1
 
 
-@dataclass(frozen=True)
-class Contender:
-    """A policy with its settings, known by its label; no decision of these policies depends on T."""
-
-    label: str
-    make: Callable[[], Policy] = field(compare=False)
-
-
 ESDP = Contender("ESDP", Esdp)
 ESDP_LN = Contender("ESDP (g = ln t)", partial(Esdp, g="log"))
 PRINTED = Contender("ESDP (printed)", EsdpPrinted)
-THOMPSON = Contender("Thompson", Thompson)
 BASELINES = HSWF, LCF, LWTF = Contender("HSWF", Hswf), Contender("LCF", Lcf), Contender("LWTF", Lwtf)
 
 
@@ -66,11 +57,6 @@ def variant(who: Contender, delta: str = "loglog", g: str = "full", alpha: float
 def instance(setup: Setup, seed: int) -> SelectionInstance:
     """Return the instance of a setup and an instance seed."""
     return generate(seed=seed, **asdict(setup))
-
-
-def decided(policy: Policy, here: SelectionInstance, seed: int = 0) -> np.ndarray:
-    """Return what a policy decides on an instance of our own, x[slot, channel]."""
-    return np.array(play(policy, here, seed, keep_decisions=True).decisions, dtype=bool)
 
 
 def _sets(_instance: SelectionInstance, run: Run[Any]) -> dict[str, Any]:
@@ -94,8 +80,6 @@ def _slots(_instance: SelectionInstance, found: Optimum[np.ndarray]) -> dict[str
 
 
 def _certified(here: SelectionInstance, found: Optimum[np.ndarray]) -> dict[str, Any]:
-    from ...oracles.selection.optimum import ORACLES
-
     proof = {"prover": prover(ORACLE, ORACLES[ORACLE], here, found), "checker": CHECKER}
     return proof | {"per_slot": found.certificate.per_slot, "decision": found.decision}
 
@@ -103,8 +87,6 @@ def _certified(here: SelectionInstance, found: Optimum[np.ndarray]) -> dict[str,
 @cache
 def solved(setup: Setup, seed: int, reduce: Callable[..., dict[str, Any]] = _slots) -> dict[str, Any]:
     """Return what is kept of the clairvoyant optimum: in every slot, and what proves it."""
-    from ...oracles.selection.optimum import ORACLES
-
     found = optimum_of(ORACLE, ORACLES[ORACLE], instance(setup, seed), {}, reduce)
     return {k: frozen_copy(v) if isinstance(v, np.ndarray) else v for k, v in found.items()}
 

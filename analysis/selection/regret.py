@@ -19,9 +19,10 @@ from ...online.base import Policy
 from ...online.play import Run
 from ...online.selection import statistics
 from ...online.selection.esdp import scaling
+from ...oracles.selection.optimum import ORACLES
 from ..engine.kept import play
 from ..optima import relied_on
-from ..plots import span_bound
+from ..plots import POSITIVE, name_axes, new_figure, plot_bands, span_bound
 from ..statistics import mean_band
 
 if TYPE_CHECKING:
@@ -101,8 +102,6 @@ class Best(NamedTuple):
     @classmethod
     def of(cls, instance: SelectionInstance | SelectionGangInstance) -> Best:
         """Ask the oracle."""
-        from ...oracles.selection.optimum import ORACLES
-
         name = "gang" if isinstance(instance, SelectionGangInstance) else "clairvoyant"
         found = relied_on(name, ORACLES[name], instance)
         return cls(found.certificate.per_slot, found.decision)
@@ -321,8 +320,6 @@ def cucb_curve(instances: Sequence[SelectionInstance], points: np.ndarray) -> np
 
 def plot_regret(curves: Sequence[RegretCurves], ax: Axes | None = None) -> Axes:
     """Draw regret over time with 95 % bands over instances, and the mean of what bounds it."""
-    from ..plots import POSITIVE, name_axes, new_figure, plot_bands
-
     axes = new_figure()[1] if ax is None else ax
     for curve in curves:
         plot_bands(axes, curve.slots, {curve.policy: mean_band(curve.regret)}, possible=POSITIVE)

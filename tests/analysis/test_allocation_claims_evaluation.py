@@ -28,6 +28,7 @@ from clairvoyant.analysis.allocation.experiments import (
     Setup,
 )
 from clairvoyant.analysis.claim import Context, Finding, Verdict
+from clairvoyant.analysis.experiments import Contender
 from clairvoyant.analysis.study import Printed, Study, judge
 from clairvoyant.models.allocation.generate import generate
 from clairvoyant.models.allocation.instance import AllocationInstance
@@ -40,7 +41,7 @@ pytestmark = pytest.mark.skipif(
 )
 
 QUICK = Context("quick")
-LISTED = [*tables.CLAIMS, *steps.CLAIMS, *figures.CLAIMS]
+LISTED = [*tables.claim.claims, *steps.claim.claims, *figures.claim.claims]
 CLAIMS = {claim.id.partition("/")[2]: claim for claim in LISTED}
 EMPIRICAL = [name for name, claim in CLAIMS.items() if claim.choices and name != "binpacking-spreading"]
 
@@ -248,7 +249,7 @@ class TestFindings:
         """The machinery can come out either way: planted rewards decide the verdict of a claim on leads."""
         ours = {who.label for who in OGASCHED}
 
-        def averages(wins: bool, who: experiments.Contender, _setup: Setup, seeds: range) -> np.ndarray:
+        def averages(wins: bool, who: Contender, _setup: Setup, seeds: range) -> np.ndarray:
             noise = np.random.default_rng(seeds[0]).normal(0.0, 0.1, len(seeds))
             result: np.ndarray = (100.0 if (who.label in ours) is wins else 50.0) + noise
             return result

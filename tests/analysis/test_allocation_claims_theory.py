@@ -21,7 +21,7 @@ from clairvoyant.online.allocation.printed import OgaschedPrinted, printed_proje
 from clairvoyant.online.play import play
 
 QUICK = Context("quick")
-CHECKED = [*projection.CLAIMS, *theory.CLAIMS, *gangs.CLAIMS]
+CHECKED = [*projection.claim.claims, *theory.claim.claims, *gangs.claim.claims]
 BY_NAME = {claim.id.partition("/")[2]: claim for claim in CHECKED}
 
 

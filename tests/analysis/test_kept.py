@@ -29,6 +29,7 @@ from clairvoyant.analysis.claim import Claim, Context, Finding, Verdict
 from clairvoyant.analysis.engine import identity, kept
 from clairvoyant.analysis.engine.cells import Answer, Cell, State, source_of, source_of_module
 from clairvoyant.analysis.engine.store import looking, open_store, read_rows
+from clairvoyant.analysis.experiments import Contender
 from clairvoyant.analysis.placement import experiments as placement
 from clairvoyant.analysis.placement import measures
 from clairvoyant.analysis.selection import experiments as selection
@@ -36,13 +37,15 @@ from clairvoyant.models.base import InputError
 from clairvoyant.online.allocation.heuristics import Drf
 from clairvoyant.online.base import Policy
 from clairvoyant.online.play import Run, play
+from clairvoyant.online.selection import Thompson
 from clairvoyant.online.views import Predicted
 
 TEN_JOBS = admission.Setup(10, 12, 3, 3)
 FEW = placement.Setup(4, None, 3.0, size="tiny")
+THOMPSON = Contender("Thompson", Thompson)
 
 FOUND: dict[str, tuple[Any, tuple[Any, ...], int]] = {
-    "selection, run": (selection.played, (selection.THOMPSON, selection.Setup("tiny"), 3), 2),
+    "selection, run": (selection.played, (THOMPSON, selection.Setup("tiny"), 3), 2),
     "selection, optimum": (selection.solved, (selection.Setup("tiny"), 3), 2),
     "allocation, run": (allocation.rewards, (allocation.CONSTANT, allocation.Setup("tiny"), 3), 2),
     "allocation, optimum": (allocation.optimum, (allocation.Setup("tiny"), 3), 1),
@@ -131,8 +134,8 @@ def names(memory: Memory, *calls: Callable[[], object]) -> list[str]:
 def test_seed_setting_instance_and_problem_are_told_apart() -> None:
     tiny, play = selection.Setup("tiny"), selection.played.__wrapped__
     calls: list[Callable[[], object]] = [
-        partial(play, selection.THOMPSON, tiny, 0),
-        partial(play, selection.THOMPSON, tiny, 1),
+        partial(play, THOMPSON, tiny, 0),
+        partial(play, THOMPSON, tiny, 1),
         partial(play, selection.ESDP, tiny, 0),
         partial(play, selection.ESDP, tiny, 1),
         partial(play, selection.ESDP_LN, tiny, 0),
@@ -145,9 +148,9 @@ def test_seed_setting_instance_and_problem_are_told_apart() -> None:
     assert names(memory, *calls) == []
 
 
-@pytest.mark.parametrize(("who", "more"), [(selection.THOMPSON, 2), (selection.ESDP, 0)])
+@pytest.mark.parametrize(("who", "more"), [(THOMPSON, 2), (selection.ESDP, 0)])
 def test_the_seed_of_who_draws_at_random_matters(
-    who: selection.Contender, more: int, monkeypatch: pytest.MonkeyPatch
+    who: Contender, more: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     call, memory = partial(selection.played.__wrapped__, who, selection.Setup("tiny"), 0), Memory()
     assert len(names(memory, call)) == 2

@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 from clairvoyant.analysis.claim import Claim, Context, Finding, Verdict
+from clairvoyant.analysis.experiments import Contender
 from clairvoyant.analysis.selection import CLAIMS, experiments
 from clairvoyant.analysis.selection.claims import figures, ledger, readings, tables
 from clairvoyant.analysis.selection.experiments import (
@@ -22,7 +23,6 @@ from clairvoyant.analysis.selection.experiments import (
     LCF,
     LWTF,
     PRINTED,
-    THOMPSON,
     Setup,
     variant,
 )
@@ -30,7 +30,7 @@ from clairvoyant.models.base import Instance
 from clairvoyant.models.selection.gang import SelectionGangInstance
 from clairvoyant.models.selection.instance import SelectionInstance
 from clairvoyant.online.play import play
-from clairvoyant.online.selection import Lcf
+from clairvoyant.online.selection import Lcf, Thompson
 
 pytestmark = pytest.mark.skipif(
     os.environ.get("NUMBA_DISABLE_JIT") == "1",
@@ -114,11 +114,11 @@ class TestRuns:
             found[0] = 0.0
 
     @pytest.mark.parametrize(
-        "who", [ESDP, ESDP_LN, PRINTED, HSWF, LCF, LWTF, THOMPSON], ids=lambda who: who.label
+        "who",
+        [ESDP, ESDP_LN, PRINTED, HSWF, LCF, LWTF, Contender("Thompson", Thompson)],
+        ids=lambda who: who.label,
     )
-    def test_nobody_beats_the_oracle_and_a_longer_run_begins_like_a_shorter_one(
-        self, who: experiments.Contender
-    ) -> None:
+    def test_nobody_beats_the_oracle_and_a_longer_run_begins_like_a_shorter_one(self, who: Contender) -> None:
         longer = replace(SMALL, slots=40)
         for seed in range(3):
             assert (experiments.rewards(who, longer, seed) <= experiments.optimum(longer, seed) + 1e-12).all()

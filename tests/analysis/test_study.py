@@ -189,7 +189,8 @@ def test_a_study_finds_what_was_put_in() -> None:
     finding = made.finding("Good leads.", said[:2], made.figure("f", "Rewards.", "load", (1, 2)))
     assert (finding.verdict, finding.faults) == (Verdict.HOLDS, [])
     assert finding.numbers == {"instances": 5, "statements": 2, "statements, holds": 2}
-    assert finding.tables[1].rows[0] == (ORACLE, "3.0 ± 0.0", "6.0 ± 0.0")
+    assert finding.tables[1].columns == ("setting", ORACLE, "good", "bad")
+    assert [row[:2] for row in finding.tables[1].rows] == [("load 1", "3.0 ± 0.0"), ("load 2", "6.0 ± 0.0")]
     assert made.finding("No.", said).verdict.value == "not reproduced"
 
 
@@ -220,7 +221,6 @@ def test_what_is_said_of_every_place_is_against_as_soon_as_one_place_is(other: n
 def test_many_readings_are_rows_in_which_a_statement_is_named_once() -> None:
     """Five are; four are columns. No cell of what was found, no sign and no word is lost."""
     four = study(**{str(i): float(i) for i in range(1, 5)})
-    assert len(four.grid("Rewards")) == 4
     assert len(statements(judge(four.leads("good", ["bad"]), four.found), four.found, "").columns) == 6
     five = study(**{str(i): float(i) for i in range(1, 5)}, turned=-1.0)
     judged = judge([*five.leads("good", ["bad"]), five.rises("bad")], five.found)
@@ -232,10 +232,10 @@ def test_many_readings_are_rows_in_which_a_statement_is_named_once() -> None:
     signs = [["holds"] * 4 + ["does not"], [WORDS[sign] for sign in judged[1].signs]]
     assert cells[:5] == list(zip(five.found, judged[0].finds, signs[0], strict=True))
     assert cells[5:] == list(zip(five.found, judged[1].finds, signs[1], strict=True))
-    (grid,) = five.grid("Rewards")
-    assert grid.columns == ("reading", "algorithm", "load 1", "load 2")
-    assert [row[:2] for row in grid.rows[:4]] == [("1", ORACLE), ("", "good"), ("", "bad"), ("2", ORACLE)]
-    assert [row[1:] for row in grid.rows[3:6]] == list(four.grid("Rewards")[1].rows)
+    grid = five.grid("Rewards")
+    assert grid.columns == ("reading", "setting", ORACLE, "good", "bad")
+    assert [row[:2] for row in grid.rows[:3]] == [("1", "load 1"), ("", "load 2"), ("2", "load 1")]
+    assert grid.rows[:8] == four.grid("Rewards").rows
     assert len(five.finding("It depends.", five.leads("good", ["bad"])).tables) == 2
 
 

@@ -5,13 +5,5 @@ from __future__ import annotations
 from ...claim import Claim
 from . import figures, gangs, ours, projection, rules, steps, tables, theory
 
-CLAIMS: list[Claim] = [
-    *projection.CLAIMS,
-    *theory.CLAIMS,
-    *gangs.CLAIMS,
-    *tables.CLAIMS,
-    *steps.CLAIMS,
-    *figures.CLAIMS,
-    *ours.CLAIMS,
-    *rules.CLAIMS,
-]
+PARTS = (projection, theory, gangs, tables, steps, figures, ours, rules)
+CLAIMS: list[Claim] = [one for part in PARTS for one in part.claim.claims]

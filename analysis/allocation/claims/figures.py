@@ -9,12 +9,12 @@ from typing import Any
 import numpy as np
 
 from ...claim import Context, Finding, Register, Verdict
-from ...engine.kept import play
-from ...experiments import lead, seeds
+from ...engine.kept import decided
+from ...experiments import Contender, lead, seeds
 from ...plots import POSITIVE
 from ...study import ORACLE, Scenarios, Statement, Study
 from .. import experiments as runs
-from ..experiments import DRF, EVERYONE, FAIRNESS, FAIRNESS_LITERAL, OGASCHED, Contender, Setup
+from ..experiments import DRF, EVERYONE, FAIRNESS, FAIRNESS_LITERAL, OGASCHED, Setup
 from ..regret import checkpoints
 from . import readings
 from .readings import CHOICES, OURS, ahead, below_proportion, by_step, leads, on, ours, rises, varied
@@ -196,7 +196,7 @@ def _figure_6(context: Context) -> Finding:
             ours(penalty, rising, lambda f, who: lead(f[who][:, -1], f[who][:, 0])),
             ours(penalty, slowly, lambda f, who: below_proportion(levels, f[who]), "", digits=2),
         ],
-        readings.earnings(gain, "Gain per slot by contention level"),
+        gain.grid("Gain per slot by contention level"),
         penalty.figure("figure-6", "Penalty by contention level.", "contention", levels, "x", POSITIVE),
         title="Penalty per slot by contention level",
     )
@@ -206,7 +206,7 @@ def _figure_6(context: Context) -> Finding:
 def _parts(who: Contender, setup: Setup, seed: int) -> tuple[float, float]:
     """Return computation gain and overhead penalty per slot."""
     drawn = runs.instance(setup, seed)
-    s, decisions = drawn.setting, play(who.make(), drawn, keep_decisions=True).decisions or ()
+    s, decisions = drawn.setting, decided(who.make(), drawn)
     both = [(x @ s.gains(y), x @ s.penalties(y)) for x, y in zip(drawn.arrivals, decisions, strict=True)]
     gain, penalty = np.mean(both, axis=0).tolist()
     return gain, penalty
@@ -240,6 +240,3 @@ def _figure_7(context: Context) -> Finding:
         fine.figure("figure-7b", "Reward by utility family.", ""),
         title="Average reward per slot by utility family",
     )
-
-
-CLAIMS = claim.claims

@@ -63,6 +63,3 @@ def _gang_regret(context: Context) -> Finding:
         "Rewards are linear in the arrivals, so its expected regret is at most 2 sqrt(D R A T) against "
         "arrivals fixed beforehand.",
     )
-
-
-CLAIMS = claim.claims

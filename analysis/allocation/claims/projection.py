@@ -13,7 +13,7 @@ from ....models.allocation.instance import AllocationInstance
 from ....online.allocation.ogasched import Ogasched
 from ....online.allocation.printed import OgaschedPrinted, printed_projection
 from ...claim import Context, Finding, Register, Table, Verdict, amended_if, finding, holds_if, table
-from ...engine.kept import play
+from ...engine.kept import decided, play
 from ...experiments import SEEDS_APART
 
 claim = Register("allocation")
@@ -274,8 +274,7 @@ def _repeat_loop(context: Context) -> Finding:
     for density in (2.5, 10.0):
         drawn = generate("default", context.seed, density=density, servers=context.pick(8, 32, 128), slots=20)
         s, rounds = drawn.setting, []
-        decisions = play(Ogasched("decay"), drawn, keep_decisions=True).decisions or ()
-        for y, x in zip(decisions, drawn.arrivals, strict=True):
+        for y, x in zip(decided(Ogasched("decay"), drawn), drawn.arrivals, strict=True):
             z = y + 25.0 * s.supergradient(y, x)
             for r, k in itertools.product(np.unique(s.server), range(s.kinds)):
                 own = s.server == r
@@ -318,6 +317,3 @@ def _equation_9(context: Context) -> Finding:
         | {"largest excess": worst, "slope at 0 less (9), largest": off},
         assumes="Amended: supergradient in place of derivative, ties to the smallest kind.",
     )
-
-
-CLAIMS = claim.claims

@@ -9,12 +9,12 @@ from typing import Any
 
 import numpy as np
 
-from ...claim import Context, Figure, Finding, Table, table
-from ...experiments import lead, seeds, spread, track
+from ...claim import Context, Figure, Finding, Table
+from ...experiments import Contender, lead, seeds, track
 from ...statistics import Samples, growth_exponent
-from ...study import Lab, Printed, Said, Scenarios, Statement, Study, conclude
+from ...study import Lab, Printed, Said, Scenarios, Statement, Study, scenarios_of
 from .. import experiments as runs
-from ..experiments import BASELINES, FAIRNESS, FAIRNESS_LITERAL, OGASCHED, WHO_SEES, Contender, Setup
+from ..experiments import BASELINES, FAIRNESS, FAIRNESS_LITERAL, OGASCHED, WHO_SEES, Setup
 
 LAB = Lab("allocation", f"{WHO_SEES}. {runs.STEPS}.", runs.averages, None, "reward per slot")
 WITH_OPTIMA = replace(LAB, optima=runs.optima)
@@ -213,25 +213,9 @@ def finding(
     said: Sequence[Said],
     *shown: Table | Figure,
     title: str = REWARD,
+    numbers: Mapping[str, Any] | None = None,
     **more: Any,
 ) -> Finding:
-    """Return the finding, by default over all units with both steps; ``more`` is as for :func:`conclude`.
-
-    A table of who earns what in the study ends it, unless its title is empty.
-    """
-    names = more.pop("scenarios", [*by_step(study, lambda _found, _who: np.empty(0))])
-    sizes = {"instances": len(study.seeds), "readings": len(names), **study.numbers}
-    more |= {"scenarios": names, "numbers": {**sizes, **more.pop("numbers", {})}, "small": study.small}
-    tables = [earnings(study, title)] if title else []
-    return conclude(headline, said, *shown, *tables, note=f"{WHO_SEES}.", **more)
-
-
-def earnings(study: Study, title: str = REWARD) -> Table:
-    """Return mean and half width of who earns what in every scenario and setting."""
-    text = f"{title}. {len(study.seeds)} instances, mean ± 95 % half width. {study.lab.note}"
-    rows = [
-        (name, head, *(spread(samples[:, column]) for samples in found.values()))
-        for name, found in study.found.items()
-        for column, head in enumerate(study.heads)
-    ]
-    return table(text, " | ".join(("units", "setting", *next(iter(study.found.values())))), rows)
+    """Return the finding of a study, with the number of its readings, and who sees what as its note."""
+    more |= {"numbers": {"readings": len(scenarios_of(said)), **(numbers or {})}, "note": f"{WHO_SEES}."}
+    return study.finding(headline, said, *shown, title=title, **more)

@@ -4,22 +4,15 @@ from __future__ import annotations
 
 import numpy as np
 
-from ....models.allocation.instance import AllocationInstance
 from ....online.allocation import BinPacking, Drf, Fairness, Ogasched, Spreading
-from ....online.base import Policy
 from ...by_hand import by_hand
 from ...claim import Context, Finding, Register, Verdict
-from ...engine.kept import play
+from ...engine.kept import decided
 from ..experiments import Setup, hindsight, instance
 from ..regret import regret_curves, theorem_1
 from .projection import linear, row
 
 claim = Register("allocation")
-
-
-def _decided(policy: Policy, instance: AllocationInstance, slots: int = 1) -> np.ndarray:
-    """Return the first decisions."""
-    return np.array(play(policy, instance, keep_decisions=True).decisions)[:slots]
 
 
 @claim("rules", "(1) to (14), (25), Sec. 4", Verdict.HOLDS, ours=True)
@@ -47,21 +40,19 @@ def _rules(_context: Context) -> Finding:
             ("Table 1: |L|, |R|, K, T, eta0, decay", sizes, (10, 128, 6, 2000, 25, 0.9999)),
             ("Table 1: alpha in 1 to 1.5 and beta in 0.3 to 0.5", [each.all() for each in ends], (1, 1)),
             ("projection of (3, 2, -1, 0.6)", tight.project(point), (2, 1, 0, 0)),
-            ("y(1) to y(5), step D / (G sqrt T) = 1/2", _decided(Ogasched(), line, 5), _LADDER),
-            ("y(1) to y(4), overhead of the first kind", _decided(Ogasched(), two_kinds, 4), _STEPS),
+            ("y(1) to y(5), step D / (G sqrt T) = 1/2", decided(Ogasched(), line)[:5], _LADDER),
+            ("y(1) to y(4), overhead of the first kind", decided(Ogasched(), two_kinds)[:4], _STEPS),
             ("whether arrivals are hidden", hidden, True),
             ("stationary optimum and bound, T = 24", (best.value, best.bound), (72, 72)),
             ("(14) at T = 24 and 96", (theorem_1(line), theorem_1(longer)), (24, 48)),
             ("regret of OGASched, T = 24", regret, 72 - 65.5),
-            ("DRF, shares 1 and 1/2 of one server", _decided(Drf(), narrow), (1, 1)),
-            ("FAIRNESS, one of two ports has a job", _decided(Fairness(), alone), (2, 0)),
-            ("BINPACKING, two ports on two servers", _decided(BinPacking(), shared), (1, 1, 0.5, 0.5)),
-            ("SPREADING, the same", _decided(Spreading(), shared), (1, 0.5, 0.5, 1)),
+            ("DRF, shares 1 and 1/2 of one server", decided(Drf(), narrow), (1, 1)),
+            ("FAIRNESS, one of two ports has a job", decided(Fairness(), alone), (2, 0)),
+            ("BINPACKING, two ports on two servers", decided(BinPacking(), shared), (1, 1, 0.5, 0.5)),
+            ("SPREADING, the same", decided(Spreading(), shared), (1, 0.5, 0.5, 1)),
         ]
     )
 
 
 _LADDER = ((0, 0), (0.5, 0.5), (1, 1), (1.5, 1), (2, 1))
 _STEPS = ((0, 0), (2 / 3, 4 / 3), (4 / 3, 8 / 3), (2, 4))
-
-CLAIMS = claim.claims

@@ -12,11 +12,11 @@ import numpy as np
 from ....models.allocation import geometry
 from ....online.allocation import Ogasched
 from ...claim import Context, Finding, Register, Why
-from ...engine.kept import play
-from ...experiments import lead, policy_seed, seeds
+from ...engine.kept import decided
+from ...experiments import Contender, lead, policy_seed, seeds
 from ...plots import POSITIVE
 from ...study import Statement, judge
-from ..experiments import CONSTANT, FAIRNESS, OGASCHED, PER_SLOT, TABLE_1, Contender, Setup, instance, rewards
+from ..experiments import CONSTANT, FAIRNESS, OGASCHED, PER_SLOT, TABLE_1, Setup, instance, rewards
 from ..regret import checkpoints
 from . import readings
 from .readings import CHOICES, LAB, OPEN, OURS, by_step, on, ours, rises
@@ -33,8 +33,8 @@ def own_steps(who: Contender, setup: Setup, seed: int, slots: int) -> tuple[np.n
     """
     drawn = instance(setup, seed)
     s, steps = drawn.setting, np.full(slots, np.nan)
-    run = play(who.make(), drawn, policy_seed(seed), keep_decisions=True, most=slots)
-    for slot, (x, y) in enumerate(zip(drawn.arrivals, run.decisions or (), strict=False)):
+    decisions = decided(who.make(), drawn, policy_seed(seed), most=slots)
+    for slot, (x, y) in enumerate(zip(drawn.arrivals, decisions, strict=False)):
         norm = float(np.linalg.norm(s.supergradient(y, x)))
         if norm > 0.0:
             steps[slot] = geometry.diameter(s) / (norm * np.sqrt(s.slots))
@@ -75,7 +75,6 @@ def _eta0(context: Context) -> Finding:
             gain(CONSTANT),
             gain(PER_SLOT),
         ],
-        scenarios=here.scenarios,
     )
 
 
@@ -87,7 +86,7 @@ def _above(says: str, shares: Mapping[str, np.ndarray], least: float) -> Stateme
 def _around(what: str, says: str, shares: Mapping[str, np.ndarray], least: float) -> dict[str, str]:
     """Return what the same comes to with a third and with three times the threshold, for the numbers."""
     others = (round(least / 3.0, 1), 3.0 * least)
-    return {f"{what} {n:g} %": judge([_above(says, shares, n)], shares)[0].word for n in others}
+    return {f"{what} {n:g} %": judge([_above(says, shares, n)])[0].word for n in others}
 
 
 GROWN, LARGER = "(26) is by more than {:g} % larger in the last tenth than in the first", 1.0
@@ -120,8 +119,7 @@ def _step_26_grows(context: Context) -> Finding:
         "units, start and horizon.",
         [_above(GROWN, changes, LARGER)],
         study.figure("step-26", "The step (26) over time.", "tenth of the horizon", tenths, "", POSITIVE),
-        title="",
-        scenarios=changes,
+        title="The step (26) by tenth of the horizon",
         numbers=_around("larger by more than", GROWN, changes, LARGER),
         assumes=f"Larger is by more than {LARGER:g} %, a threshold of ours.",
         remark="With linear utilities the norm hardly depends on the decision, and the step does not grow. "
@@ -223,11 +221,9 @@ def _figure_4(context: Context) -> Finding:
             Statement("decay 0.9999 is better than 1.0001 (eta0 = 25)", best, "%", 2),
             Statement("decays from 0.995 to 0.9999 are better than others (eta0 = 25)", printed, "%", 2),
         ],
-        *study.grid("Average reward per slot of OGASched by step", digits=0),
         starts.figure("figure-4a", "By eta0 (decay 0.9999).", "slot t", at),
         decays.figure("figure-4b", "By decay (eta0 = 25).", "slot t", at),
-        title="",
-        scenarios=study.found,
+        title="Average reward per slot of OGASched by step",
         numbers=_around("many, if more than", NEGATIVE, negative, MANY),
         assumes=f"Many slots are more than {MANY:g} % of them, a threshold of ours; the wrong step is the "
         "largest one. Utilities are mixed or all reciprocal, whichever gives more negative rewards.",
@@ -249,6 +245,3 @@ def _best(found: readings.Found, among: list[str]) -> np.ndarray:
 def _negative(who: Contender, setup: Setup, sampled: Iterable[int]) -> np.ndarray:
     """Return the share of slots (%) in which a contender's reward is negative, on each instance."""
     return np.array([100.0 * (rewards(who, setup, seed) < 0.0).mean() for seed in sampled])
-
-
-CLAIMS = claim.claims

@@ -13,7 +13,7 @@ from ....models.allocation.instance import AllocationInstance
 from ....models.allocation.setting import Feedback, Observation
 from ....online.allocation.ogasched import Ogasched, fair_share
 from ...claim import Context, Figure, Finding, Register, Verdict, Why, amended_if, finding, holds_if, table
-from ...engine.kept import play
+from ...engine.kept import decided, play
 from ...experiments import SEEDS_APART, seeds, spread, track
 from ...plots import new_figure, to_svg
 from ...statistics import growth_exponent
@@ -220,8 +220,8 @@ def _equation_16(context: Context) -> Finding:
 
 def _slot_by_slot(instance: AllocationInstance, best: np.ndarray) -> tuple[bool, bool]:
     """Tell whether (15) holds in all slots of a run with a falling step, with eta_t and with eta_(t-1)."""
-    run = play(Ogasched("decay", "fair", eta0=0.5, decay=0.5), instance, keep_decisions=True)
-    points, eta = np.array(run.decisions), 0.5 ** np.arange(1, instance.setting.slots + 1)
+    points = decided(Ogasched("decay", "fair", eta0=0.5, decay=0.5), instance)
+    eta = 0.5 ** np.arange(1, instance.setting.slots + 1)
     pairs = zip(points, instance.arrivals, strict=True)
     slopes, away = np.array([instance.setting.supergradient(*pair) for pair in pairs]), points - best
     distance, length, towards = (
@@ -239,9 +239,8 @@ def _summed(instance: AllocationInstance, best: np.ndarray) -> tuple[bool, bool]
     s = instance.setting
     eta = geometry.diameter(s) / np.sqrt(geometry.gradient_norms(s).sum() * s.slots)
     longer = instance.with_arrivals(np.vstack([instance.arrivals, instance.arrivals[-1:]]))
-    run = play(Ogasched("decay", eta0=float(eta), decay=1.0), longer, keep_decisions=True)
-    points, constant = np.array(run.decisions), play(Ogasched(), instance, keep_decisions=True).decisions
-    as_played = np.allclose(np.array(constant), points[:-1], rtol=1e-9, atol=1e-9)
+    points = decided(Ogasched("decay", eta0=float(eta), decay=1.0), longer)
+    as_played = np.allclose(decided(Ogasched(), instance), points[:-1], rtol=1e-9, atol=1e-9)
     slopes = np.array([s.supergradient(y, x) for y, x in zip(points[:-1], instance.arrivals, strict=True)])
     left, away = (slopes * (best - points[:-1])).sum(), ((points - best) ** 2).sum(axis=(1, 2))
 
@@ -436,7 +435,6 @@ def _growth_in_ports(context: Context) -> Finding:
         "With more job types the regret grows less than in proportion, on both families of graphs.",
         [Statement("the exponent of the regret over |L| is below 1", missing, "to spare", 2)],
         table(f"Stationary regret and bound, T = {slots}, {len(sampled)} instances", heads, rows),
-        scenarios=missing,
         numbers={"instances": len(sampled), "slots": slots},
         small=context.quick,
     )
@@ -541,7 +539,6 @@ def _looseness(context: Context) -> Finding:
     return conclude(
         "The bound is below the stationary optimum in coarse units; in finer ones it may not be.",
         [Statement("the bound is below the stationary optimum", below, "%")],
-        scenarios=below,
         numbers={"instances": len(sampled)},
         small=context.quick,
     )
@@ -571,6 +568,3 @@ def _worst_arrivals(context: Context) -> Finding:
         table("Worst arrivals, tiny instance with 2 ports", heads, rows),
         counterexample=beaten,
     )
-
-
-CLAIMS = claim.claims

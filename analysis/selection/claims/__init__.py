@@ -6,4 +6,4 @@ from ...claim import Claim
 from . import algorithm, figures, gangs, ours, rules, tables, theory
 
 PARTS = (algorithm, theory, gangs, tables, figures, ours, rules)
-CLAIMS: list[Claim] = [claim for part in PARTS for claim in part.CLAIMS]
+CLAIMS: list[Claim] = [one for part in PARTS for one in part.claim.claims]

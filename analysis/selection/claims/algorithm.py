@@ -17,9 +17,9 @@ from ....online.selection import Esdp, EsdpPrinted, statistics
 from ....online.selection.esdp import scaled, scaling
 from ....online.selection.printed import algorithm_2, algorithm_2_repaired, select
 from ...claim import Context, Finding, Register, Table, Verdict, amended_if, finding, holds_if, table
-from ...engine.kept import play
+from ...engine.kept import decided, play
 from ...experiments import seeds, spread, track
-from ..experiments import Setup, decided, instance
+from ..experiments import Setup, instance
 from ..regret import TIE
 
 claim = Register("selection")
@@ -422,6 +422,3 @@ def _p3_np_hard(context: Context) -> Finding:
         remark="Amended: what makes it solvable in pseudo-polynomial time is the rounding to xi(t), not "
         "delta itself, and 'cannot be solved in polynomial time' supposes that P is not NP.",
     )
-
-
-CLAIMS = claim.claims

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import cache
-from itertools import islice
 
 import numpy as np
 
@@ -14,12 +13,12 @@ from ....online.selection import statistics
 from ....online.selection.esdp import scaling
 from ...claim import Context, Finding, Register, Verdict, Why
 from ...experiments import lead
-from ...study import ORACLE, Printed, Said, Statement, Study, conclude, judge
+from ...study import ORACLE, Printed, Said, Statement, Study, judge
 from ..experiments import ESDP as AWARE
 from ..experiments import PRINTED, Setup, instance, played, rewards
 from ..regret import History, blind_slope
 from . import algorithm, readings
-from .readings import ESDP, LAB, OPEN, OTHERS, PLANS, Game, player, sweep
+from .readings import ESDP, OPEN, OTHERS, PLANS, Game, player, sweep
 from .theory import RHO, two_ports, two_ports_gap
 
 claim = Register("selection")
@@ -335,24 +334,15 @@ def _figure_9(context: Context) -> Finding:
     A sweep over rho with nested arrivals; more slots where fewer do not decide.
     """
     levels = {f"rho = {rho:g}": {"arrival_probability": rho} for rho in (0.2, 0.8, 1.0)}
-    studies = [sweep(context, levels, instances=(3, 10, 10), names=("c = 12, all ports", PLANS[2], "c = 2"))]
+    first = sweep(context, levels, instances=(3, 10, 10), names=("c = 12, all ports", PLANS[2], "c = 2"))
+    study = first
     if not context.quick:
-        names, two = ("c = 2, ports with jobs, T = 1000",), dict(islice(levels.items(), 2))
-        studies.append(sweep(context, two, instances=(3, 6, 6), names=names, who=OTHERS))
-        studies.append(sweep(context, levels, instances=(3, 20, 20), names=names, who=(ESDP,)))
-    found = dict[str, Found]()
-    for one in studies:
-        found |= {name: {**found.get(name, {}), **f} for name, f in one.found.items()}
-    study = replace(studies[0], found=found)
-    return conclude(
+        longer = sweep(context, levels, instances=(3, 20, 20), names=("c = 2, ports with jobs, T = 1000",))
+        study = replace(first, found={**first.found, **longer.found})
+    return study.finding(
         "ESDP earns more, not less, when the arrival probability goes from 0.8 to 1.",
         [*(study.rises(who, 0, 1) for who in (ESDP, *OTHERS)), study.rises(ESDP, 1, 2, falls=True)],
-        *(grid for one in studies for grid in one.grid(LAB.unit)),
-        studies[0].figure("figure-9", "Average AOU by rho.", "rho", (0.2, 0.8, 1.0)),
-        scenarios=found,
-        note=LAB.note,
-        numbers={"instances": len(study.seeds), **study.numbers},
-        small=context.quick,
+        first.figure("figure-9", "Average AOU by rho.", "rho", (0.2, 0.8, 1.0)),
         assumes="Nearly all algorithms are taken to be ESDP and the three baselines; of a reading that names "
         "no T, the slots are those of the numbers.",
         remark="The reason given, elements of x in the interior of X, cannot be: they are 0 or 1.",
@@ -426,7 +416,7 @@ def _leading_position(context: Context) -> Finding:
     """
     study = sweep(context, {"80 servers": {"servers": 80}}, names=PLANS[:3], who=(ESDP, "HSWF"))
     both = [*study.leads(ESDP, ["HSWF"]), *study.leads("HSWF", [ESDP])]
-    signs = [one.signs for one in judge(both, study.found)]
+    signs = [one.signs for one in judge(both)]
     return study.finding(
         "Sec. 4.3 has ESDP first at every number of servers, and HAUF ahead of it at 80.",
         both,
@@ -457,6 +447,3 @@ def _figure_13(context: Context) -> Finding:
         remark="As a statement about the model, and not about the settings of Sec. 4, it is false: with two "
         "ports at one device, the first worth 1 and the second 0, who explores loses to HSWF.",
     )
-
-
-CLAIMS = claim.claims

@@ -98,6 +98,3 @@ def _gang_sound(context: Context) -> Finding:
         remark="The maximisation is a 0/1 program and no longer a knapsack: the polynomial time of the "
         "printed recursion does not carry over.",
     )
-
-
-CLAIMS = claim.claims

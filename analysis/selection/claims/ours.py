@@ -13,12 +13,13 @@ import numpy as np
 from ....models.selection.generate import generate
 from ....models.selection.instance import SelectionInstance
 from ....online.selection import POLICIES, Cucb, Esdp
+from ....oracles.selection.p4 import p4_optima, select
 from ...claim import Context, Finding, Register, Verdict
-from ...engine.kept import play
-from ...experiments import SEEDS_APART, apart, lead, seeds, track
+from ...engine.kept import decided, play
+from ...experiments import SEEDS_APART, Contender, apart, lead, seeds, track
 from ...study import ORACLE, Statement, Study, tally
 from .. import experiments as ex
-from ..experiments import ESDP, ESDP_LN, Contender, Setup, decided, instance, optimum, rewards
+from ..experiments import ESDP, ESDP_LN, Setup, instance, optimum, rewards
 from ..regret import TIE, Best, certificate, checkpoints, cucb_curve
 from . import readings
 from .algorithm import found_if, random_cases
@@ -34,8 +35,6 @@ def _identity(context: Context) -> Finding:
 
     P4(s) for all s by staircases, the search over x, and enumeration.
     """
-    from ....oracles.selection.p4 import p4_optima, select
-
     rng, worst, at_scale = context.rng(), 0.0, 0.0
     for given in track(context, random_cases(rng, context.pick(60, 200, 4000))):
         setting = given.instance("random").setting
@@ -173,7 +172,7 @@ def _beyond_the_paper(context: Context) -> Finding:
         Statement(f"{who} has less regret than {ESDP_LN.label}", study.samples(partial(saved, who=who)), "%")
         for who in KNOWING
     ]
-    return study.finding(f"What estimates variances, against ESDP: {tally(said, study.found)}.", said)
+    return study.finding(f"What estimates variances, against ESDP: {tally(said)}.", said)
 
 
 PER_SLOT = replace(
@@ -181,5 +180,3 @@ PER_SLOT = replace(
     averages=lambda who, setup, seeds: np.array([rewards(who, setup, seed).mean() for seed in seeds]),
     optima=lambda setup, seeds: np.array([optimum(setup, seed).mean() for seed in seeds]),
 )
-
-CLAIMS = claim.claims

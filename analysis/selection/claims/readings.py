@@ -13,10 +13,10 @@ from ....models.selection.setting import Setting
 from ....online.base import Policy
 from ....online.selection import Hswf, Lcf, Lwtf
 from ...claim import Context
-from ...experiments import seeds
+from ...experiments import Contender, seeds
 from ...study import Lab, Scenarios, Study
 from .. import experiments as runs
-from ..experiments import Contender, Setup
+from ..experiments import Setup
 
 NOTE = "AOU: expected net utility per slot, on synthetic instances with the distributions of Table 3"
 """Ends every title and caption: what is measured, and where."""

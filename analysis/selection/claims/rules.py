@@ -70,6 +70,3 @@ def _rules(_context: Context) -> Finding:
             ("regret of 0.5 per slot", over_time(_two(3), np.full(3, 0.5)), (0.3, 0.6, 0.9)),
         ]
     )
-
-
-CLAIMS = claim.claims

@@ -8,8 +8,9 @@ from ....models.selection.generate import SPREAD
 from ....models.selection.instance import SelectionInstance
 from ....online.selection import Hswf
 from ...claim import Context, Finding, Register, Verdict, finding, holds_if, table
+from ...engine.kept import decided
 from ...experiments import seeds, spread, track
-from ..experiments import BASELINES, Setup, decided, instance
+from ..experiments import BASELINES, Setup, instance
 from .algorithm import one_device
 
 claim = Register("selection")
@@ -95,6 +96,3 @@ def _heuristics(_context: Context) -> Finding:
         Verdict.NOT_CHECKABLE,
         "No heuristic is specified but by the name of the genetic algorithm, so there is nothing to run.",
     )
-
-
-CLAIMS = claim.claims

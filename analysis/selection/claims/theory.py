@@ -13,12 +13,12 @@ from ....models.selection.instance import SelectionInstance
 from ....online.selection import Esdp, statistics
 from ....online.selection.esdp import scaling
 from ...claim import Context, Finding, Register, Verdict, Why, amended_if, finding, holds_if
-from ...engine.kept import play
-from ...experiments import seeds, track
+from ...engine.kept import decided, play
+from ...experiments import Contender, seeds, track
 from ...statistics import fit_growth, growth_exponent, mean_interval
 from .. import experiments as ex
 from .. import regret
-from ..experiments import ESDP, ESDP_LN, PRINTED, Contender, Setup, decided, instance, played, rewards
+from ..experiments import ESDP, ESDP_LN, PRINTED, Setup, instance, played, rewards
 from ..regret import TIE, History, blind_slope
 from .algorithm import feasible_sets, found_if, indices, occurring, one_device
 
@@ -544,6 +544,3 @@ def _unit_interval(context: Context) -> Finding:
         remark="Outside of [0, 1] S(t) does not cover: with xi = 3 and m = 1, v-hat = -0.5 has Upsilon = -1 "
         "< 0, and v-hat = 1.5 has Upsilon = 5 > xi m. A shift per channel would change the optimum.",
     )
-
-
-CLAIMS = claim.claims
