@@ -301,7 +301,6 @@ def timely(
         headline,
         [*said, *also],
         *means_and_deviations(figure, late, note),
-        scenarios=readings,
         note=note,
         numbers={"instances": len(sampled)},
         small=context.quick,
@@ -516,7 +515,6 @@ def figure_5(context: Context) -> Finding:
             note=ex.NOTE,
             possible=(1.0, np.inf),
         ),
-        scenarios=readings,
         note=f"Ratio of the best schedule found to that of a certified bound. {ex.NOTE}.",
         numbers={
             "instances": len(sampled),
@@ -562,7 +560,6 @@ def ratio_at_scale(context: Context) -> Finding:
     return conclude(
         "With many jobs the optimum is more than 1.5 times what OASiS earns, in every reading that is run.",
         [Within("the ratio is 1.1 to 1.5", found)],
-        scenarios=readings,
         note=f"{jobs} jobs, T = {T}, as many machines for workers as for parameter servers. {ex.NOTE}.",
         numbers={"instances": len(sampled)},
         small=context.quick,

@@ -130,7 +130,6 @@ def chunk_time(context: Context) -> Finding:
     return conclude(
         "Whether a chunk takes much less than a slot depends on where in their ranges M and tau lie.",
         [less(MUCH_LESS)],
-        scenarios=times,
         numbers={"instances": len(some)}
         | {f"slots per chunk, {name}": spread(found.mean(axis=1), 2) for name, found in times.items()}
         | {f"if less than {n:g} slots are": judge([less(n)], times)[0].word for n in (0.03, 0.3)},

@@ -299,7 +299,6 @@ def preemption(context: Context) -> Finding:
         f"Preemption surely pays in JCT up to {better:g} minutes per interruption, if durations are known; "
         f"the paper gives no overhead.",
         said,
-        scenarios=samples,
         numbers={"instances": len(sampled)},
         small=context.quick,
         assumes="Every job needs the whole cluster; durations are known to both, and who preempts heeds no "

@@ -66,7 +66,6 @@ def _beyond_the_paper(context: Context) -> Finding:
             "setting | least JCT | lowest fee",
             [(name, rivals[name, JCT].label, rivals[name, FEE].label) for name in where],
         ),
-        scenarios=where,
         note=runs.NOTE,
         numbers={f"instances, {name}": len(of) for name, of in sampled.items()},
         small=context.quick,
