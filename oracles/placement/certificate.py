@@ -1,7 +1,8 @@
 """Certificates of the placement problem: a schedule, and prices that bound what all others cost.
 
-The prices are those of :mod:`.bound`, of resources as such: what its other rows prove besides is left out.
-Where jobs are few, the checker goes through all decisions, and prices tell it where it need not go on.
+The prices are those of :mod:`.bound`, of resources as such: what other rows and prices of jobs prove
+besides is left out. Where jobs are few, the checker goes through all decisions, and prices tell it where it
+need not go on.
 """
 
 from __future__ import annotations
