@@ -85,8 +85,8 @@ PACKED_WORK, PACKED_PER_SECOND = 2e9, 3e8
 """The work of the volume method on prices of jobs, in sets of jobs that are looked at: so much, or more with
 a time limit, by the seconds that are left."""
 
-LANE_SUMS, LANE_PRICES = 10**8, 10**7
-"""The most sums of GPUs in an interval, and prices, that jobs in lanes may need."""
+LANE_SUMS, LANE_PRICES = 10**8, 2 * 10**6
+"""The most sums of GPUs, of all lanes in all intervals, and the most prices that jobs in lanes may need."""
 
 LANE_WORK, LANE_PER_SECOND = 6e8, 4e8
 """The work of the volume method on them, as that of :data:`PACKED_WORK`."""
@@ -344,10 +344,10 @@ class Market:
         r"""Return more than rounding can have added to the bound.
 
         A payment is a difference of two sums of at most K + 1 products of a length and a rate, itself the
-        sum of R products of a price and a rounded quotient. All terms are positive, so each sum is off by
-        at most :math:`(K + R + 8) u` of itself to first order, and it is no more than what the job pays that
-        runs all the time. Times are exact; adding them costs u of the total. The factor 8 covers the two
-        sums, their difference and all terms of higher order.
+        sum of at most R (``rows``) products of a price and a rounded quotient, or of prices. All terms are
+        positive, so each sum is off by at most :math:`(K + R + 8) u` of itself to first order, and it is no
+        more than what the job pays that runs all the time. Times are exact; adding them costs u of the total.
+        The factor 8 covers the two sums, their difference and all terms of higher order.
         """
         latest = float(times[-1]) + float(self.longest.max(initial=0))
         scale = (
@@ -560,14 +560,16 @@ def check_certificate(instance: PlacementInstance, certificate: Certificate) -> 
     kept = n if np.size(certificate.lane) else 0
     lane = numbers(certificate.lane, "certificate.lane", (kept,), high=max(0, n - 1), integer=True)
     until = numbers(certificate.until, "certificate.until", (kept,), high=2.0**53, integer=True)
-    times = numbers(certificate.times, "certificate.times", (None,), high=2.0**53, integer=True)
+    times = np.array(numbers(certificate.times, "certificate.times", (None,), high=2.0**53, integer=True))
     market = market_of(instance, replace(certificate, lane=lane, until=until))
-    prices = numbers(certificate.prices, "certificate.prices", (None, market.columns))
+    prices = np.array(numbers(certificate.prices, "certificate.prices", (None, market.columns)))
     losses = numbers(certificate.losses, "certificate.losses", market.losses.shape)
     if len(times) != len(prices) + 1:
         raise InputError(f"certificate.times: {len(times)} of them, expected {len(prices) + 1}")
     if (np.diff(times) <= 0).any() or (n and times[0] > instance.jobs.submit[0]):
         raise InputError("certificate.times: not ascending from the first submission or earlier")
+    if kept and len(prices) > market.most_intervals:
+        raise InputError(f"certificate.times: {len(times)} of them need too many sums of GPUs or prices")
     if kept and (pair := _crowded(times, instance.jobs.submit, lane, until)):
         raise InputError(f"certificate.lane: jobs {pair[0]} and {pair[1]} are in one at the same time")
     ticks = market.respond(times, prices, losses).bound
@@ -624,7 +626,9 @@ def lower_bound(
     are too many jobs, and then from the volume method (Barahona and Anbil 2000), on finer and finer grids:
     intervals that have a price are halved. With no time left it is the sum of durations. It ends within
     ``budget.gap`` of the cost of ``schedule``, whose events are the first grid; by default it is that by
-    shortest duration first. With ``plain``, only resources as such have prices.
+    shortest duration first. Then jobs get prices too, alone (:class:`Packed`) or beside those of rows
+    (:class:`Lanes`), if they are not too many, and the better bound is kept. With ``plain``, only resources
+    as such have prices.
     """
     budget = Budget(0.0, None) if budget is None else budget
     trivial = sum_of_durations(instance)
@@ -643,14 +647,14 @@ def lower_bound(
     if packed is not None:
         waiting = instance.jobs.submit < found.times[1:, None]
         best = _Volume(packed, found.times, market.paid(found.times, found.prices) * waiting)
-        most = _work(budget, PACKED_WORK, PACKED_PER_SECOND)
+        most, ascent.halves = _work(budget, PACKED_WORK, PACKED_PER_SECOND), 1
         ascent.grid(best, most)
         ascent.finer(best, most)
     else:
         ascent.finer(found, VOLUME_WORK)
         lanes = None if plain or ascent.over else Lanes.begin(instance, rows, found.times, schedule)
         if lanes is not None and len(found.times) <= lanes.most_intervals:
-            other = _Volume(lanes, found.times, lanes.moved(found.times, found.prices), ambition=EAGER)
+            other = ascent.better(lanes, found)
             most = _work(budget, LANE_WORK, LANE_PER_SECOND)
             ascent.grid(other, most)
             ascent.finer(other, most)
@@ -676,11 +680,29 @@ class _Ascent:
     cost: int
     rounds: int = 0
     proved: int = 0  # the bound so far
+    halves: int = 0  # of the progress that are done
 
     @property
     def over(self) -> bool:
         """Whether the bound is near enough, or the time is up."""
         return gap(self.instance, self.cost, self.proved) <= self.budget.gap or self.budget.over
+
+    def better(self, lanes: Lanes, found: _Volume) -> _Volume:
+        """Return the better of two ways to begin, after a few rounds.
+
+        Prices of GPUs move into lanes, or stay, as they have to where jobs wait until after their lanes end.
+        """
+        self.halves = 1
+        none = np.zeros((len(found.prices), lanes.width))
+        starts = (lanes.moved(found.times, found.prices), np.concatenate([found.prices, none], axis=1))
+        made = [_Volume(lanes, found.times, prices, ambition=EAGER) for prices in starts]
+        for method in made:
+            for _ in range(FEW_ROUNDS):
+                if method.settled or self.budget.over:
+                    break
+                method.step()
+                self.rounds += 1
+        return max(made, key=lambda one: one.bound)
 
     def grid(self, method: _Volume, most: float) -> None:
         """Do rounds on a grid; on all grids they may do so much work."""
@@ -696,7 +718,8 @@ class _Ascent:
         self.proved = max(self.proved, _bound(self.instance, ticks, "", nothing).units)
         if self.progress is not None:
             text = f"volume round {self.rounds}, {len(method.times) - 1} intervals"
-            self.progress(min(1.0, market.work / most), text, bound=self.proved / (TICKS * WEIGHT_UNIT))
+            done = (self.halves + min(1.0, market.work / most)) / 2.0
+            self.progress(done, text, bound=self.proved / (TICKS * WEIGHT_UNIT))
 
     def finer(self, method: _Volume, most: float) -> None:
         """Do rounds on finer and finer grids."""

@@ -327,7 +327,7 @@ def best_fills(submit, count, total, lane, until, times, prices, worth, held):  
 
     A set fits that counts ``total`` at most. Its jobs pay the prices of their ``lane``, shape (K, W), from
     their submission ``until`` a tick. Written are ``worth``, shape (K,), and in ``held``, shape (K, W), 1 for
-    the lanes of its jobs. Returned is how many sums were looked at.
+    the lanes of its jobs. Returned is about how many sums were looked at.
     """
     n, entered, waiting, looked = submit.size, 0, 0, 0
     active, able, price = np.zeros(n, dtype=np.int64), np.zeros(n, dtype=np.int64), np.zeros(n)

@@ -661,6 +661,8 @@ def test_it_ends_within_the_gap_of_the_schedule() -> None:
     rough: Bound = lower_bound(instance, Budget(0.1, None), progress)
     assert 150.0 - rough.value <= 0.1 * rough.value
     assert all(0.0 <= done <= 1.0 for done, *_ in told)
+    parts = [done for done, *_ in told]
+    assert parts == sorted(parts)
     assert told[-1][1].startswith("volume round")
     assert told[-1][2] == pytest.approx(rough.value)
 
@@ -715,6 +717,31 @@ def test_bad_certificates_are_refused(change: dict[str, Any], message: str) -> N
     assert check_certificate(instance, good).value == 10.0
     with pytest.raises(InputError, match=message):
         check_certificate(instance, replace(good, **change))
+
+
+def test_lanes_with_too_many_sums_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    instance = alike([job(10.0)])
+    good = Certificate(
+        (), np.array([0, 5, 9]), np.ones((2, 1)), lane=np.zeros(1, dtype=np.int64), until=np.array([9])
+    )
+    assert check_certificate(instance, good).value == 10.0
+    for name, most in (("LANE_SUMS", 15), ("LANE_PRICES", 1), ("LANE_INTERVALS", 1)):
+        with monkeypatch.context() as patch:
+            patch.setattr(placement_bound, name, most)
+            with pytest.raises(InputError, match="3 of them need too many sums of GPUs or prices"):
+                check_certificate(instance, good)
+
+
+def test_jobs_that_wait_longer_than_their_lanes_keep_the_prices_of_gpus(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(placement_bound, "MOST_PACKED", 0)
+    monkeypatch.setattr(placement_bound, "LINGER", -0.9)  # lanes end long before the jobs have run
+    instance = alike([job(10.0 + i, gpus=3 + i % 4) for i in range(12)])
+    found = lower_bound(instance)
+    assert len(found.certificate.lane) == 12
+    monkeypatch.setattr(placement_bound, "LANE_SUMS", 0)
+    assert found.value > lower_bound(instance).value
 
 
 def test_two_jobs_in_a_lane_at_the_same_time_are_refused() -> None:
