@@ -100,6 +100,9 @@ LINGER = 1.0
 GPUS = RESOURCES.index("gpus")
 """The resource whose units jobs in lanes fill."""
 
+DEAREST = 1e100
+"""No price of a certificate is higher, so that all sums of payments are finite."""
+
 MOST_UNITS = 4096
 """Up to so many units of a resource on a machine, all sums of needs are found."""
 
@@ -562,8 +565,8 @@ def check_certificate(instance: PlacementInstance, certificate: Certificate) -> 
     until = numbers(certificate.until, "certificate.until", (kept,), high=2.0**53, integer=True)
     times = np.array(numbers(certificate.times, "certificate.times", (None,), high=2.0**53, integer=True))
     market = market_of(instance, replace(certificate, lane=lane, until=until))
-    prices = np.array(numbers(certificate.prices, "certificate.prices", (None, market.columns)))
-    losses = numbers(certificate.losses, "certificate.losses", market.losses.shape)
+    prices = np.array(numbers(certificate.prices, "certificate.prices", (None, market.columns), high=DEAREST))
+    losses = numbers(certificate.losses, "certificate.losses", market.losses.shape, high=DEAREST)
     if len(times) != len(prices) + 1:
         raise InputError(f"certificate.times: {len(times)} of them, expected {len(prices) + 1}")
     if (np.diff(times) <= 0).any() or (n and times[0] > instance.jobs.submit[0]):

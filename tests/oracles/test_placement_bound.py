@@ -699,6 +699,7 @@ def test_the_certificate_gives_the_same_bound_again(
     [
         ({"prices": np.array([[-1.0], [0.0]])}, r"certificate.prices\[0\]\[0\]: -1"),
         ({"prices": np.array([[math.nan], [0.0]])}, r"certificate.prices\[0\]\[0\]: nan"),
+        ({"prices": np.array([[0.0], [1e305]])}, r"certificate.prices\[1\]\[0\]: 1e\+305"),
         ({"prices": np.zeros((1, 1))}, "certificate.times: 3 of them, expected 2"),
         ({"times": np.array([0, 5, 5])}, "not ascending"),
         ({"times": np.array([1, 5, 6])}, "not ascending from the first submission"),
