@@ -35,6 +35,19 @@ one half and half in that of the other, no longer fits beside a job that runs al
 
 Jobs that never wait at the same time share a lane, a column of the prices.
 
+There, contention counts by a price :math:`P(t) \ge 0` of all M **machines** (:class:`Ways`). If jobs share a
+machine in proportion to :math:`\beta_i g_{ik}`, with :math:`g_{ik}` their GPUs on it, job j takes and loses
+
+.. math::
+    y_j = \sum_k \frac{\beta_j g_{jk}}{\beta_j g_{jk} + G_k z_k} \qquad\text{and}\qquad
+    \ell_j \ge 1 - \frac{1}{1 + \eta \beta_j \max_k z_k}
+
+machines and of its work per tick, with :math:`z_k` the share of the GPUs of machine k that its neighbours
+have, times their intensities. To take less, it has to lose more: at least :math:`\varphi_j(P)`, the least
+:math:`P y_j / M + \ell_j` of all z that are possible. At no time do the jobs take more than all machines, and
+:math:`C_j - S_j` is :math:`d_j` and all that job j loses. So :math:`\varphi_j(P(t))` joins what it pays per
+tick, and :math:`P(t)` what capacity is worth.
+
 **Few jobs** (:class:`Packed`) have a price :math:`p_j(t)` each, and capacity is worth what the most valuable
 of the sets of jobs pays that the machines can hold at the same time. No resource can be worth less, so such
 prices prove at least as much as those of resources; and here contention counts. A job that runs with speed
@@ -62,7 +75,9 @@ import numpy as np
 from ...models.base import InputError, numbers
 from ...models.placement.instance import WEIGHT_UNIT, PlacementInstance
 from ...models.placement.jobs import RESOURCES, TICKS
+from ...models.placement.kernels import THOUSAND
 from ...models.placement.schedule import Schedule
+from ...models.placement.setting import Setting
 from ...models.program import in_highs
 from ...models.stopwatch import library
 from ..base import Budget, PartProgress
@@ -93,6 +108,12 @@ LANE_WORK, LANE_PER_SECOND = 6e8, 4e8
 
 LANE_INTERVALS = 3000
 """Their most intervals of equal prices."""
+
+LOADS = 256
+"""Steps of the load of neighbours between none and as much as there can be."""
+
+MOST_PARTS = 2**14
+"""The most instances of a job times those on a machine; with more, it shares machines for nothing."""
 
 LINGER = 1.0
 """Jobs keep their lane after their end in a simple schedule for so much of the time that they take there."""
@@ -161,10 +182,13 @@ class Certificate:
     # Ticks between which prices are constant, ascending, the first not after any submission; before the first
     # and after the last they are 0; shape (K + 1,).
     times: np.ndarray
-    prices: np.ndarray  # ticks of completion time per tick, for all of a row or for a job, shape (K, R)
+    prices: (
+        np.ndarray
+    )  # ticks of completion time per tick, for all of a row, for all machines, or for a job, shape (K, R)
     # What each job gets per tick that it loses, in ticks of completion time, shape (n,); none for rows.
     losses: np.ndarray = field(default_factory=lambda: np.zeros(0))
-    # The column of prices, after those of rows, that is a job's own until a tick, shape (n,) each; or none.
+    # The column of prices that is a job's own until a tick, after those of rows and of machines, shape (n,)
+    # each; or none.
     lane: np.ndarray = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
     until: np.ndarray = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
 
@@ -419,8 +443,86 @@ class Packed(Market):
         return worth, held.astype(np.float64), lost
 
 
+class Ways:
+    """In which ways jobs can share machines; see the top.
+
+    Attributes
+    ----------
+    kind
+        Jobs of a kind share them alike, shape (n,).
+    taken, lost
+        The least of all machines that a job of a kind takes in each of the ways, and of its work per tick
+        that it loses, shape (kinds, W): less and less of the former, more and more of the latter, on a
+        convex curve; the last way is repeated.
+    """
+
+    def __init__(self, instance: PlacementInstance) -> None:
+        jobs = instance.jobs
+        alike = np.stack([jobs.need[:, GPUS], jobs.instances, jobs.intensity], axis=1)
+        kinds, which = np.unique(alike, axis=0, return_inverse=True)
+        load = np.linspace(0.0, jobs.intensity.max(initial=0) / THOUSAND, LOADS + 1)
+        found = [_ways_of(instance.setting, load, *kind) for kind in kinds.tolist()]
+        width = max((len(taken) for taken, _ in found), default=1)
+        padded = [np.pad(way, ((0, 0), (0, width - way.shape[1])), mode="edge") for way in found]
+        self.kind, both = which.reshape(-1), np.array(padded).reshape(-1, 2, width)
+        self.taken, self.lost = np.ascontiguousarray(both[:, 0]), np.ascontiguousarray(both[:, 1])
+
+    def paid(self, prices: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return what each job pays and loses per tick at prices of machines, and what it takes, (n, K)."""
+        cost, part = np.empty((2, len(self.taken), len(prices)))
+        kernels.share_machines(np.ascontiguousarray(prices), self.taken, self.lost, cost, part)
+        return cost[self.kind], part[self.kind]
+
+
+def _ways_of(setting: Setting, load: np.ndarray, gpus: int, instances: int, intensity: int) -> np.ndarray:
+    """Return what a job takes of all machines and loses per tick, in each way to share them, shape (2, W).
+
+    Neighbours have loads from one step to the next, and no more than what is left of a machine: the job takes
+    what it does at the latter and loses what it does at the former. Of all ways those that are on the lower
+    convex hull, rounded down by more than rounding can add to them and to the least cost.
+    """
+    beta = intensity / THOUSAND
+    lost = 1.0 - 1.0 / (1.0 + setting.slowdown.contention * beta * load[:-1])
+    taken = _least_taken(setting.capacity[:, GPUS], load, beta * gpus, gpus, instances)[1:]
+    kept: list[int] = []
+    for way in range(len(taken)):
+        if kept and taken[way] >= taken[kept[-1]]:
+            continue
+        while len(kept) > 1 and _above(taken[[*kept[-2:], way]], lost[[*kept[-2:], way]]):
+            kept.pop()
+        kept.append(way)
+    shares = taken[kept] / len(setting.capacity)
+    return np.stack([shares * (1.0 - LOST), np.maximum(0.0, lost[kept] - LOST)])
+
+
+def _least_taken(
+    capacity: np.ndarray, load: np.ndarray, contends: float, gpus: int, instances: int
+) -> np.ndarray:
+    """Return how many machines a job takes at least beside neighbours of each load, shape (L,)."""
+    most = min(instances, int(capacity.max()) // max(1, gpus))
+    if contends == 0.0 or most * instances > MOST_PARTS:
+        return np.zeros(len(load))
+    count = np.arange(1, most + 1)[:, None]  # instances on a machine
+    taken = np.full((most, len(load)), np.inf)
+    for held in np.unique(capacity).tolist():
+        own, left = contends * count, held - gpus * count
+        beside = np.minimum(held * load, np.maximum(left, 0) * load[-1])
+        taken = np.where(left >= 0, np.minimum(taken, own / (own + beside)), taken)
+    least = np.zeros((instances + 1, len(load)))
+    for placed in range(1, instances + 1):
+        here = min(placed, most)
+        least[placed] = (taken[:here] + least[placed - here : placed][::-1]).min(axis=0)
+    return least[-1]
+
+
+def _above(taken: np.ndarray, lost: np.ndarray) -> bool:
+    """Tell whether the second of three ways is not below the line between the others."""
+    fall, rise = -np.diff(taken), np.diff(lost)
+    return bool(rise[0] * fall[1] >= rise[1] * fall[0])
+
+
 class Lanes(Market):
-    """Rows, and a price of each job besides while it may have to wait; see the top.
+    """Rows, machines, and a price of each job besides while it may have to wait; see the top.
 
     Attributes
     ----------
@@ -428,6 +530,8 @@ class Lanes(Market):
         As in the certificate, shape (n,) each.
     count, total
         The GPUs of each job, shape (n,), and of the cluster as far as instances can fill it.
+    ways
+        How jobs can share machines.
     """
 
     priced = "jobs and capacity"
@@ -439,6 +543,7 @@ class Lanes(Market):
         self.lane, self.until = np.array(lane, dtype=np.int64), np.array(until, dtype=np.int64)
         self.count, self.total = counted(instance, Row(GPUS, 0))
         self.width = int(lane.max(initial=-1)) + 1
+        self.ways = Ways(instance)
 
     @classmethod
     def begin(
@@ -461,55 +566,59 @@ class Lanes(Market):
 
     @property
     def columns(self) -> int:
-        """How many prices an interval has: of rows, and of lanes."""
-        return super().columns + self.width
+        """How many prices an interval has: of rows, of machines, and of lanes."""
+        return super().columns + 1 + self.width
 
     @property
     def terms(self) -> int:
         """The most prices that are added to what a job pays, or to what capacity is worth, per tick."""
-        return super().columns + len(self.jobs)
+        return super().columns + 1 + len(self.jobs)
 
     @property
     def most_intervals(self) -> int:
         """The most intervals for which there are not too many prices and sums."""
         sums = max(1, self.width) * (self.total + 1)
-        return min(LANE_INTERVALS, LANE_PRICES // max(1, self.columns), LANE_SUMS // sums)
+        return min(LANE_INTERVALS, LANE_PRICES // (self.columns + len(self.jobs)), LANE_SUMS // sums)
 
     def own(self, times: np.ndarray) -> Iterator[tuple[int, slice, int]]:
         """Yield each job with the intervals in which it has a price of its own, and its column."""
         first = np.searchsorted(times, self.jobs.submit, side="right") - 1
-        last, rows = np.searchsorted(times, self.until), super().columns
+        last, lanes = np.searchsorted(times, self.until), super().columns + 1
         for job in range(len(self.jobs)):
-            yield job, slice(int(first[job]), int(last[job])), rows + int(self.lane[job])
+            yield job, slice(int(first[job]), int(last[job])), lanes + int(self.lane[job])
 
     def moved(self, times: np.ndarray, prices: np.ndarray) -> np.ndarray:
-        """Return prices of rows with those of GPUs as such moved into the lanes, shape (K, R + W)."""
+        """Return prices of rows with those of GPUs as such moved into the lanes, shape (K, R + 1 + W)."""
         gpus = np.array([row.resource == GPUS and row.level == 0 for row in self.rows or ()])
-        result = np.concatenate([np.where(gpus, 0.0, prices), np.zeros((len(prices), self.width))], axis=1)
+        result = np.concatenate(
+            [np.where(gpus, 0.0, prices), np.zeros((len(prices), 1 + self.width))], axis=1
+        )
         for job, when, column in self.own(times):
             result[when, column] = prices[when] @ (self.share[job] * gpus)
         return result
 
     def _run(self, times: np.ndarray, prices: np.ndarray, losses: np.ndarray, *written: np.ndarray) -> int:
         """Let every job run when that is cheapest for it; return how much work that was."""
-        given = self.jobs.submit, self.jobs.duration, self.share, self.lane, self.until, times, prices
-        return int(prices.size + kernels.starts_in_lanes(*given, *written[:3]))
+        jobs, shared = self.jobs, self.ways.paid(prices[:, super().columns])
+        given = jobs.submit, jobs.duration, self.share, *shared, self.lane, self.until, times, prices
+        return int(prices.size + shared[0].size + kernels.starts_in_lanes(*given, *written[:3]))
 
     def capacity(
         self, times: np.ndarray, prices: np.ndarray, losses: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Return what rows and the best set of jobs are worth, and 1 of each row and of its lanes."""
-        rows = super().columns
-        own = np.ascontiguousarray(prices[:, rows:])
+        """Return what rows, machines and the best set of jobs are worth, and 1 of each and of its lanes."""
+        full = super().columns + 1
+        own = np.ascontiguousarray(prices[:, full:])
         worth, held = np.zeros(len(prices)), np.zeros(own.shape)
         given = self.jobs.submit, self.count, self.total, self.lane, self.until, times, own
         self.work += int(kernels.best_fills(*given, worth, held))
-        full = np.ones((len(prices), rows))
-        return prices[:, :rows].sum(axis=1) + worth, np.concatenate([full, held], axis=1), losses
+        held = np.concatenate([np.ones((len(prices), full)), held], axis=1)
+        return prices[:, :full].sum(axis=1) + worth, held, losses
 
     def paid(self, times: np.ndarray, prices: np.ndarray) -> np.ndarray:
         """Return what each job pays per tick, shape (K, n)."""
-        result = super().paid(times, prices[:, : super().columns])
+        rows = super().columns
+        result = super().paid(times, prices[:, :rows]) + self.ways.paid(prices[:, rows])[0].T
         for job, when, column in self.own(times):
             result[when, job] += prices[when, column]
         return result
@@ -696,7 +805,7 @@ class _Ascent:
         Prices of GPUs move into lanes, or stay, as they have to where jobs wait until after their lanes end.
         """
         self.halves = 1
-        none = np.zeros((len(found.prices), lanes.width))
+        none = np.zeros((len(found.prices), 1 + lanes.width))
         starts = (lanes.moved(found.times, found.prices), np.concatenate([found.prices, none], axis=1))
         made = [_Volume(lanes, found.times, prices, ambition=EAGER) for prices in starts]
         for method in made:

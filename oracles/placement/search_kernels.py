@@ -249,7 +249,28 @@ def cheapest_runs(submit, duration, longest, loss, times, prices, least, use, la
 
 
 @njit(cache=True)
-def _prices_of(submit, duration, share, column, own, first, times, prices, price, spent):  # type: ignore[no-untyped-def]
+def share_machines(prices, taken, lost, cost, part):  # type: ignore[no-untyped-def]
+    """Write what a job of each kind pays and loses per tick if it shares machines in the best way for it.
+
+    ``prices`` are of all machines, shape (K,). The ways of a kind, shape (kinds, W) each, take less and less
+    of them and lose more and more, on a convex curve: a way is the best if those next to it are no better,
+    and near the best one at the price before. Written are ``cost``, and in ``part`` what is taken, shape
+    (kinds, K) each.
+    """
+    last = taken.shape[1] - 1
+    for kind in range(len(taken)):
+        takes, loses, way = taken[kind], lost[kind], 0
+        for k in range(prices.size):
+            price = prices[k]
+            while way < last and price * (takes[way] - takes[way + 1]) > loses[way + 1] - loses[way]:
+                way += 1
+            while way > 0 and price * (takes[way - 1] - takes[way]) <= loses[way] - loses[way - 1]:
+                way -= 1
+            part[kind, k], cost[kind, k] = takes[way], price * takes[way] + loses[way]
+
+
+@njit(cache=True)
+def _prices_of(submit, duration, share, column, own, first, times, prices, other, price, spent):  # type: ignore[no-untyped-def]
     """Write what a job pays per tick, and from ``first`` on in all, as far as it can matter; return where.
 
     Behind that interval, no start is better than one at once.
@@ -258,7 +279,7 @@ def _prices_of(submit, duration, share, column, own, first, times, prices, price
     spent[first] = 0.0
     while True:
         while k < last and times[k] <= reach:
-            price[k] = prices[k, column] if k < own else 0.0
+            price[k] = other[k] + (prices[k, column] if k < own else 0.0)
             for r in range(share.size):
                 price[k] += share[r] * prices[k, r]
             spent[k + 1] = spent[k] + price[k] * (times[k + 1] - times[k])
@@ -273,21 +294,23 @@ def _prices_of(submit, duration, share, column, own, first, times, prices, price
 
 
 @njit(cache=True)
-def starts_in_lanes(submit, duration, share, lane, until, times, prices, least, use, largest):  # type: ignore[no-untyped-def]
+def starts_in_lanes(submit, duration, share, other, part, lane, until, times, prices, least, use, largest):  # type: ignore[no-untyped-def]
     """Let every job start when that is cheapest for it at given prices; return how many steps that took.
 
-    As :func:`cheapest_starts`, but a job has a price of its own besides, in column R plus its ``lane``, from
-    its submission ``until`` a tick; and ``largest`` is what it pays that runs as long as that can matter.
+    As :func:`cheapest_starts`, but column R of the prices is that of machines, for which each job pays
+    ``other`` and of which it takes ``part``, shape (n, K) each (:func:`share_machines`). And a job has a
+    price of its own besides, in column R + 1 plus its ``lane``, from its submission ``until`` a tick;
+    ``largest`` is what it pays that runs as long as that can matter.
     """
     last, rows, steps = times.size - 1, share.shape[1], 0
     price, spent = np.zeros(last + 1), np.zeros(last + 1)
     whole = np.zeros((last + 1, rows))
     use[:] = 0.0
     for job in range(submit.size):
-        column, first = rows + lane[job], np.searchsorted(times, submit[job], side="right") - 1
+        column, first = rows + 1 + lane[job], np.searchsorted(times, submit[job], side="right") - 1
         own = min(last, np.searchsorted(times, until[job], side="left"))
         now = submit[job], duration[job], share[job]
-        k = _prices_of(*now, column, own, first, times, prices, price, spent)
+        k = _prices_of(*now, column, own, first, times, prices, other[job], price, spent)
         given = submit[job], duration[job], duration[job], 1.0
         least[job], start, end, tried = _cheapest_run(
             *given, times[first : k + 1], price[first:], spent[first:]
@@ -295,10 +318,13 @@ def starts_in_lanes(submit, duration, share, lane, until, times, prices, least, 
         largest[job] = spent[k]
         steps += tried + k - first
         _count(times, start, end, share[job], whole, use)
-        for i in range(np.searchsorted(times, start, side="right") - 1, own):
+        for i in range(np.searchsorted(times, start, side="right") - 1, last):
             if times[i] >= end:
                 break
-            use[i, column] += min(end, times[i + 1]) - max(start, times[i])
+            ticks = min(end, times[i + 1]) - max(start, times[i])
+            use[i, rows] += ticks * part[job, i]
+            if i < own:
+                use[i, column] += ticks
     _fill(times, whole, use)
     return steps
 

@@ -407,7 +407,7 @@ def test_prices_of_jobs_prove_a_bound_of_any_schedule(data: Any) -> None:
 
 
 def in_lanes(instance: PlacementInstance, data: Any) -> Certificate:
-    """Any prices of rows on any ticks, and of jobs in lanes, one after the other."""
+    """Any prices of rows and machines on any ticks, and of jobs in lanes, one after the other."""
     rows = random_prices(instance, data)
     submit, times, n = instance.jobs.submit, rows.times, len(instance.jobs)
     first = times[np.searchsorted(times, submit, side="right") - 1]
@@ -418,9 +418,63 @@ def in_lanes(instance: PlacementInstance, data: Any) -> Certificate:
         lane.append(data.draw(st.sampled_from([*free, len(ends)])))
         ends[lane[-1] : lane[-1] + 1] = [int(until[job])]
     price = st.sampled_from([0.0, 0.1, 1.0, 1 / 3, 2.5])
-    own = [data.draw(st.lists(price, min_size=len(ends), max_size=len(ends))) for _ in rows.prices]
-    prices = np.concatenate([rows.prices, np.array(own).reshape(-1, len(ends))], axis=1)
+    width = 1 + len(ends)
+    other = [data.draw(st.lists(price, min_size=width, max_size=width)) for _ in rows.prices]
+    prices = np.concatenate([rows.prices, np.array(other).reshape(-1, width)], axis=1)
     return Certificate(rows.rows, times, prices, lane=np.array(lane), until=until)
+
+
+def least_cost(ways: placement_bound.Ways, job: int, price: float) -> Fraction:
+    """What a job pays and loses per tick at a price of all machines, by trying every way to share them."""
+    both = zip(ways.taken[ways.kind[job]].tolist(), ways.lost[ways.kind[job]].tolist(), strict=True)
+    return min(Fraction(price) * Fraction(taken) + Fraction(lost) for taken, lost in both)
+
+
+@given(st.data())
+@hypothesis_settings(max_examples=60, deadline=None)
+def test_machines_are_shared_in_no_better_way(data: Any) -> None:
+    instance = data.draw(instances(min_jobs=1, max_jobs=4, max_gpus=8, max_machines=3, max_instances=5))
+    jobs, capacity, simulator = instance.jobs, instance.setting.capacity, instance.simulator()
+    ways, eta = placement_bound.Ways(instance), Fraction(instance.setting.slowdown.contention)
+    every = list(itertools.islice(_decisions(simulator, list(range(len(jobs))), capacity.tolist()), 2000))
+    rows = data.draw(st.sampled_from(every)).tolist()
+    load = [Fraction(0)] * len(capacity)
+    own = {(j, k): Fraction(int(jobs.intensity[j] * jobs.need[j, 0] * count), 1000) for j, k, count in rows}
+    for (_, k), part in own.items():
+        load[k] += part
+    for j in {j for j, _, _ in rows}:
+        mine = {k: part for (i, k), part in own.items() if i == j}
+        taken = sum((part / load[k] for k, part in mine.items() if part), Fraction(0)) / len(capacity)
+        near = max((load[k] - part) / max(1, int(capacity[k, 0])) for k, part in mine.items())
+        lost = 1 - 1 / (1 + eta * Fraction(int(jobs.intensity[j]), 1000) * near)
+        for price in (0.0, 0.01, 0.3, 1.0, 7.0, 1e3):
+            assert least_cost(ways, j, price) <= Fraction(price) * taken + lost
+
+
+def test_ways_to_share_machines_by_hand(monkeypatch: pytest.MonkeyPatch) -> None:
+    slowdown = {"communication": 0, "contention": 1}
+    pair = placement_bound.Ways(alike([job(1.0, gpus=4)], machines=2, slowdown=slowdown))
+    cost, part = pair.paid(np.array([0.0, 0.1, 100.0]))
+    assert part[0] == pytest.approx([0.5, 0.5, 0.25], rel=1e-2)  # a machine alone, or half of it
+    assert cost[0] == pytest.approx([0.0, 0.05, 25.0 + 1.0 / 3.0], rel=1e-2)
+    gang = placement_bound.Ways(alike([job(1.0, instances=10)], machines=2, slowdown=slowdown))
+    cost, part = gang.paid(np.array([0.0, 1e3]))
+    assert part[0] == pytest.approx([1.0, 0.5 + 0.125], rel=1e-2)  # two machines, or 8 GPUs and 2 of 8
+    none = placement_bound.Ways(alike([job(1.0) | {"intensity": 0.0}], machines=2, slowdown=slowdown))
+    assert none.paid(np.array([5.0]))[0].tolist() == [[0.0]]
+    monkeypatch.setattr(placement_bound, "MOST_PARTS", 79)
+    many = placement_bound.Ways(alike([job(1.0, instances=10)], machines=2, slowdown=slowdown))
+    assert many.paid(np.array([1e3]))[0].tolist() == [[0.0]]
+
+
+def test_prices_of_machines_count_contention(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(placement_bound, "MOST_PACKED", 0)
+    slowdown = {"communication": 0, "contention": 1}
+    instance = alike([job(10.0, gpus=4)] * 6, machines=3, slowdown=slowdown)
+    found = lower_bound(instance)
+    assert 75.0 <= found.value <= offline(instance).value == 90.0
+    monkeypatch.setattr(placement_bound, "LANE_SUMS", 0)
+    assert lower_bound(instance).value == 60.0
 
 
 @given(st.data())
@@ -431,17 +485,19 @@ def test_prices_in_lanes_in_fractions(data: Any) -> None:
     jobs, times, rows = instance.jobs, certificate.times.tolist(), certificate.rows or ()
     pairs = [counted(instance, row) for row in rows]
     gpus, total = counted(instance, Row(0, 0))
+    ways = placement_bound.Ways(instance)
     ticks, price = Fraction(0), []
     for line, begin, end in zip(certificate.prices.tolist(), times, times[1:], strict=False):
         here = [
             j for j in range(len(jobs)) if jobs.submit[j] < end and begin < certificate.until[j]
         ]  # those with a price of their own
-        own = {j: Fraction(line[len(rows) + int(certificate.lane[j])]) for j in here}
+        own = {j: Fraction(line[len(rows) + 1 + int(certificate.lane[j])]) for j in here}
         sets = (s for size in range(len(here) + 1) for s in itertools.combinations(here, size))
         most = max(sum((own[j] for j in s), Fraction(0)) for s in sets if sum(gpus[j] for j in s) <= total)
-        ticks -= (sum(map(Fraction, line[: len(rows)])) + most) * (end - begin)
+        ticks -= (sum(map(Fraction, line[: len(rows) + 1])) + most) * (end - begin)
         shares = [
             sum(Fraction(p) * int(c[j]) / max(1, t) for p, (c, t) in zip(line, pairs, strict=False))
+            + least_cost(ways, j, line[len(rows)])
             for j in range(len(jobs))
         ]
         price.append([shares[j] + own.get(j, Fraction(0)) for j in range(len(jobs))])
@@ -723,7 +779,7 @@ def test_bad_certificates_are_refused(change: dict[str, Any], message: str) -> N
 def test_lanes_with_too_many_sums_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     instance = alike([job(10.0)])
     good = Certificate(
-        (), np.array([0, 5, 9]), np.ones((2, 1)), lane=np.zeros(1, dtype=np.int64), until=np.array([9])
+        (), np.array([0, 5, 9]), np.ones((2, 2)), lane=np.zeros(1, dtype=np.int64), until=np.array([9])
     )
     assert check_certificate(instance, good).value == 10.0
     for name, most in (("LANE_SUMS", 15), ("LANE_PRICES", 1), ("LANE_INTERVALS", 1)):
@@ -747,7 +803,7 @@ def test_jobs_that_wait_longer_than_their_lanes_keep_the_prices_of_gpus(
 
 def test_two_jobs_in_a_lane_at_the_same_time_are_refused() -> None:
     good = Certificate(
-        (), np.array([0, 5, 9]), np.ones((2, 1)), lane=np.zeros(2, dtype=np.int64), until=np.array([5, 9])
+        (), np.array([0, 5, 9]), np.ones((2, 2)), lane=np.zeros(2, dtype=np.int64), until=np.array([5, 9])
     )
     instance = alike([job(0.01), job(0.01, submit=0.006)])
     assert check_certificate(instance, good).value == 0.02
