@@ -73,8 +73,8 @@ WEIGHTS = (1, 10, 100)
 
 
 def loads(context: Context) -> dict[str, Setup]:
-    """Return Small where there is room and where there is little."""
-    base = base_setup(context)
+    """Return Small where there is room and where there is little, with jobs enough for outcomes to count."""
+    base = replace(base_setup(context), jobs=context.pick(60, 60, 1000))
     return {f"Small, rho {rho:g}": replace(base, rho=rho) for rho in (base.rho, ROOM["small"])}
 
 
