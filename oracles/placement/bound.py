@@ -43,7 +43,8 @@ machine in proportion to :math:`\beta_i g_{ik}`, with :math:`g_{ik}` their GPUs 
     \ell_j \ge 1 - \frac{1}{1 + \eta \beta_j \max_k z_k}
 
 machines and of its work per tick, with :math:`z_k` the share of the GPUs of machine k that its neighbours
-have, times their intensities. To take less, it has to lose more: at least :math:`\varphi_j(P)`, the least
+have, times their intensities; a job that does not contend takes
+nothing. To take less, it has to lose more: at least :math:`\varphi_j(P)`, the least
 :math:`P y_j / M + \ell_j` of all z that are possible. At no time do the jobs take more than all machines, and
 :math:`C_j - S_j` is :math:`d_j` and all that job j loses. So :math:`\varphi_j(P(t))` joins what it pays per
 tick, and :math:`P(t)` what capacity is worth.
@@ -100,8 +101,9 @@ PACKED_WORK, PACKED_PER_SECOND = 2e9, 3e8
 """The work of the volume method on prices of jobs, in sets of jobs that are looked at: so much, or more with
 a time limit, by the seconds that are left."""
 
-LANE_SUMS, LANE_PRICES = 10**8, 2 * 10**6
-"""The most sums of GPUs, of all lanes in all intervals, and the most prices that jobs in lanes may need."""
+LANE_SUMS, LANE_PRICES = 10**8, 4 * 10**6
+"""The most sums of GPUs, of all lanes in all intervals, and the most prices that jobs in lanes may need. What a
+kind of jobs pays for machines counts a quarter of a price, as there are fewer copies of it."""
 
 LANE_WORK, LANE_PER_SECOND = 6e8, 4e8
 """The work of the volume method on them, as that of :data:`PACKED_WORK`."""
@@ -109,8 +111,8 @@ LANE_WORK, LANE_PER_SECOND = 6e8, 4e8
 LANE_INTERVALS = 3000
 """Their most intervals of equal prices."""
 
-LOADS = 256
-"""Steps of the load of neighbours between none and as much as there can be."""
+LOADS = 128
+"""Steps of the load of neighbours between none and as much as there can be, finer where it is small."""
 
 MOST_PARTS = 2**14
 """The most instances of a job times those on a machine; with more, it shares machines for nothing."""
@@ -182,9 +184,8 @@ class Certificate:
     # Ticks between which prices are constant, ascending, the first not after any submission; before the first
     # and after the last they are 0; shape (K + 1,).
     times: np.ndarray
-    prices: (
-        np.ndarray
-    )  # ticks of completion time per tick, for all of a row, for all machines, or for a job, shape (K, R)
+    # Ticks of completion time per tick, for all of a row, for all machines, or for a job, shape (K, R).
+    prices: np.ndarray
     # What each job gets per tick that it loses, in ticks of completion time, shape (n,); none for rows.
     losses: np.ndarray = field(default_factory=lambda: np.zeros(0))
     # The column of prices that is a job's own until a tick, after those of rows and of machines, shape (n,)
@@ -460,7 +461,7 @@ class Ways:
         jobs = instance.jobs
         alike = np.stack([jobs.need[:, GPUS], jobs.instances, jobs.intensity], axis=1)
         kinds, which = np.unique(alike, axis=0, return_inverse=True)
-        load = np.linspace(0.0, jobs.intensity.max(initial=0) / THOUSAND, LOADS + 1)
+        load = np.linspace(0.0, 1.0, LOADS + 1) ** 2 * (jobs.intensity.max(initial=0) / THOUSAND)
         found = [_ways_of(instance.setting, load, *kind) for kind in kinds.tolist()]
         width = max((len(taken) for taken, _ in found), default=1)
         padded = [np.pad(way, ((0, 0), (0, width - way.shape[1])), mode="edge") for way in found]
@@ -468,10 +469,10 @@ class Ways:
         self.taken, self.lost = np.ascontiguousarray(both[:, 0]), np.ascontiguousarray(both[:, 1])
 
     def paid(self, prices: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return what each job pays and loses per tick at prices of machines, and what it takes, (n, K)."""
+        """Return what each kind pays and loses per tick at prices of machines, and takes, (kinds, K) each."""
         cost, part = np.empty((2, len(self.taken), len(prices)))
         kernels.share_machines(np.ascontiguousarray(prices), self.taken, self.lost, cost, part)
-        return cost[self.kind], part[self.kind]
+        return cost, part
 
 
 def _ways_of(setting: Setting, load: np.ndarray, gpus: int, instances: int, intensity: int) -> np.ndarray:
@@ -481,31 +482,33 @@ def _ways_of(setting: Setting, load: np.ndarray, gpus: int, instances: int, inte
     what it does at the latter and loses what it does at the former. Of all ways those that are on the lower
     convex hull, rounded down by more than rounding can add to them and to the least cost.
     """
-    beta = intensity / THOUSAND
-    lost = 1.0 - 1.0 / (1.0 + setting.slowdown.contention * beta * load[:-1])
-    taken = _least_taken(setting.capacity[:, GPUS], load, beta * gpus, gpus, instances)[1:]
-    kept: list[int] = []
-    for way in range(len(taken)):
-        if kept and taken[way] >= taken[kept[-1]]:
+    beta, eta = intensity / THOUSAND, setting.slowdown.contention
+    if eta * beta == 0.0 or gpus == 0:
+        return np.zeros((2, 1))
+    taken = _least_taken(setting.capacity[:, GPUS], load, beta, gpus, instances)[1:] / len(setting.capacity)
+    lost = 1.0 - 1.0 / (1.0 + eta * beta * load[:-1])
+    kept: list[tuple[float, float]] = []
+    for way in zip(taken.tolist(), lost.tolist(), strict=True):
+        if kept and way[0] >= kept[-1][0]:
             continue
-        while len(kept) > 1 and _above(taken[[*kept[-2:], way]], lost[[*kept[-2:], way]]):
+        while len(kept) > 1 and _above(kept[-2], kept[-1], way):
             kept.pop()
         kept.append(way)
-    shares = taken[kept] / len(setting.capacity)
-    return np.stack([shares * (1.0 - LOST), np.maximum(0.0, lost[kept] - LOST)])
+    less = 1.0 - LOST - 2.0 * instances * UNIT_ROUNDOFF  # so many shares are added
+    return np.array([[share * less, max(0.0, loss - LOST)] for share, loss in kept]).T
 
 
 def _least_taken(
-    capacity: np.ndarray, load: np.ndarray, contends: float, gpus: int, instances: int
+    capacity: np.ndarray, load: np.ndarray, beta: float, gpus: int, instances: int
 ) -> np.ndarray:
     """Return how many machines a job takes at least beside neighbours of each load, shape (L,)."""
-    most = min(instances, int(capacity.max()) // max(1, gpus))
-    if contends == 0.0 or most * instances > MOST_PARTS:
+    most = min(instances, int(capacity.max()) // gpus)
+    if most * instances > MOST_PARTS:
         return np.zeros(len(load))
     count = np.arange(1, most + 1)[:, None]  # instances on a machine
     taken = np.full((most, len(load)), np.inf)
     for held in np.unique(capacity).tolist():
-        own, left = contends * count, held - gpus * count
+        own, left = beta * gpus * count, held - gpus * count
         beside = np.minimum(held * load, np.maximum(left, 0) * load[-1])
         taken = np.where(left >= 0, np.minimum(taken, own / (own + beside)), taken)
     least = np.zeros((instances + 1, len(load)))
@@ -515,10 +518,9 @@ def _least_taken(
     return least[-1]
 
 
-def _above(taken: np.ndarray, lost: np.ndarray) -> bool:
-    """Tell whether the second of three ways is not below the line between the others."""
-    fall, rise = -np.diff(taken), np.diff(lost)
-    return bool(rise[0] * fall[1] >= rise[1] * fall[0])
+def _above(first: tuple[float, float], way: tuple[float, float], last: tuple[float, float]) -> bool:
+    """Tell whether a way is not below the line between two others."""
+    return (way[1] - first[1]) * (way[0] - last[0]) >= (last[1] - way[1]) * (first[0] - way[0])
 
 
 class Lanes(Market):
@@ -578,7 +580,9 @@ class Lanes(Market):
     def most_intervals(self) -> int:
         """The most intervals for which there are not too many prices and sums."""
         sums = max(1, self.width) * (self.total + 1)
-        return min(LANE_INTERVALS, LANE_PRICES // (self.columns + len(self.jobs)), LANE_SUMS // sums)
+        return min(
+            LANE_INTERVALS, LANE_PRICES // (self.columns + len(self.ways.taken) // 4), LANE_SUMS // sums
+        )
 
     def own(self, times: np.ndarray) -> Iterator[tuple[int, slice, int]]:
         """Yield each job with the intervals in which it has a price of its own, and its column."""
@@ -600,7 +604,8 @@ class Lanes(Market):
     def _run(self, times: np.ndarray, prices: np.ndarray, losses: np.ndarray, *written: np.ndarray) -> int:
         """Let every job run when that is cheapest for it; return how much work that was."""
         jobs, shared = self.jobs, self.ways.paid(prices[:, super().columns])
-        given = jobs.submit, jobs.duration, self.share, *shared, self.lane, self.until, times, prices
+        mine = (self.ways.kind, *shared), self.lane, self.until
+        given = jobs.submit, jobs.duration, self.share, *mine, times, prices
         return int(prices.size + shared[0].size + kernels.starts_in_lanes(*given, *written[:3]))
 
     def capacity(
@@ -618,7 +623,7 @@ class Lanes(Market):
     def paid(self, times: np.ndarray, prices: np.ndarray) -> np.ndarray:
         """Return what each job pays per tick, shape (K, n)."""
         rows = super().columns
-        result = super().paid(times, prices[:, :rows]) + self.ways.paid(prices[:, rows])[0].T
+        result = super().paid(times, prices[:, :rows]) + self.ways.paid(prices[:, rows])[0][self.ways.kind].T
         for job, when, column in self.own(times):
             result[when, job] += prices[when, column]
         return result
@@ -703,7 +708,8 @@ def tariff(instance: PlacementInstance, certificate: Certificate) -> Tariff:
     """Return the prices of a certificate as the branch and bound takes them."""
     times, market = certificate.times, market_of(instance, certificate)
     worth, _, _ = market.capacity(times, certificate.prices, certificate.losses)
-    losses = certificate.losses if len(certificate.losses) else np.zeros(len(instance.jobs))
+    own = float(len(certificate.lane) > 0)  # what jobs in lanes pay has all that they lose in it
+    losses = certificate.losses if len(certificate.losses) else np.full(len(instance.jobs), own)
     return tariff_of(instance, times, market.paid(times, certificate.prices), worth, losses, market.stretch)
 
 

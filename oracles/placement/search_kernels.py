@@ -294,14 +294,15 @@ def _prices_of(submit, duration, share, column, own, first, times, prices, other
 
 
 @njit(cache=True)
-def starts_in_lanes(submit, duration, share, other, part, lane, until, times, prices, least, use, largest):  # type: ignore[no-untyped-def]
+def starts_in_lanes(submit, duration, share, shared, lane, until, times, prices, least, use, largest):  # type: ignore[no-untyped-def]
     """Let every job start when that is cheapest for it at given prices; return how many steps that took.
 
-    As :func:`cheapest_starts`, but column R of the prices is that of machines, for which each job pays
-    ``other`` and of which it takes ``part``, shape (n, K) each (:func:`share_machines`). And a job has a
-    price of its own besides, in column R + 1 plus its ``lane``, from its submission ``until`` a tick;
-    ``largest`` is what it pays that runs as long as that can matter.
+    As :func:`cheapest_starts`, but column R of the prices is that of machines. ``shared`` has the kind of
+    each job, and what one of each kind pays for machines and takes of them, as :func:`share_machines` writes.
+    And a job has a price of its own besides, in column R + 1 plus its ``lane``, from its submission ``until``
+    a tick; ``largest`` is what it pays that runs as long as that can matter.
     """
+    kind, other, part = shared
     last, rows, steps = times.size - 1, share.shape[1], 0
     price, spent = np.zeros(last + 1), np.zeros(last + 1)
     whole = np.zeros((last + 1, rows))
@@ -310,7 +311,7 @@ def starts_in_lanes(submit, duration, share, other, part, lane, until, times, pr
         column, first = rows + 1 + lane[job], np.searchsorted(times, submit[job], side="right") - 1
         own = min(last, np.searchsorted(times, until[job], side="left"))
         now = submit[job], duration[job], share[job]
-        k = _prices_of(*now, column, own, first, times, prices, other[job], price, spent)
+        k = _prices_of(*now, column, own, first, times, prices, other[kind[job]], price, spent)
         given = submit[job], duration[job], duration[job], 1.0
         least[job], start, end, tried = _cheapest_run(
             *given, times[first : k + 1], price[first:], spent[first:]
@@ -322,7 +323,7 @@ def starts_in_lanes(submit, duration, share, other, part, lane, until, times, pr
             if times[i] >= end:
                 break
             ticks = min(end, times[i + 1]) - max(start, times[i])
-            use[i, rows] += ticks * part[job, i]
+            use[i, rows] += ticks * part[kind[job], i]
             if i < own:
                 use[i, column] += ticks
     _fill(times, whole, use)

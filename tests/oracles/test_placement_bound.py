@@ -454,7 +454,7 @@ def test_machines_are_shared_in_no_better_way(data: Any) -> None:
 def test_ways_to_share_machines_by_hand(monkeypatch: pytest.MonkeyPatch) -> None:
     slowdown = {"communication": 0, "contention": 1}
     pair = placement_bound.Ways(alike([job(1.0, gpus=4)], machines=2, slowdown=slowdown))
-    cost, part = pair.paid(np.array([0.0, 0.1, 100.0]))
+    cost, part = pair.paid(np.array([0.0, 0.1, 100.0]))  # two machines
     assert part[0] == pytest.approx([0.5, 0.5, 0.25], rel=1e-2)  # a machine alone, or half of it
     assert cost[0] == pytest.approx([0.0, 0.05, 25.0 + 1.0 / 3.0], rel=1e-2)
     gang = placement_bound.Ways(alike([job(1.0, instances=10)], machines=2, slowdown=slowdown))
@@ -462,9 +462,39 @@ def test_ways_to_share_machines_by_hand(monkeypatch: pytest.MonkeyPatch) -> None
     assert part[0] == pytest.approx([1.0, 0.5 + 0.125], rel=1e-2)  # two machines, or 8 GPUs and 2 of 8
     none = placement_bound.Ways(alike([job(1.0) | {"intensity": 0.0}], machines=2, slowdown=slowdown))
     assert none.paid(np.array([5.0]))[0].tolist() == [[0.0]]
+    share = np.linspace(0.0, 1.0, 10_001)  # of the GPUs of a machine, by neighbours
+    one = placement_bound.Ways(alike([job(1.0, gpus=3)], machines=2, slowdown=slowdown))
+    taken, lost = 3.0 / (3.0 + np.minimum(8.0 * share, 5.0)), 1.0 - 1.0 / (1.0 + share)
+    for price in (0.01, 0.5, 1.0, 2.0, 10.0):
+        exact = float((price * taken / 2.0 + lost).min())
+        assert exact * (1.0 - 2e-2) <= one.paid(np.array([price]))[0].item() <= exact
     monkeypatch.setattr(placement_bound, "MOST_PARTS", 79)
     many = placement_bound.Ways(alike([job(1.0, instances=10)], machines=2, slowdown=slowdown))
     assert many.paid(np.array([1e3]))[0].tolist() == [[0.0]]
+
+
+def test_many_shares_of_machines_are_rounded_down() -> None:
+    slowdown = {"communication": 0, "contention": 1}
+    instance = alike([job(1.0, gpus=21, instances=2000)], machines=2000, gpus=41, slowdown=slowdown)
+    ways = placement_bound.Ways(instance)
+    assert 0.999 < Fraction(ways.taken[0, -1]) / Fraction(21, 41) <= 1
+
+
+def test_what_running_jobs_lose_counts_once() -> None:
+    """Of a running job the last tick is not whole, so that part of it is lost already."""
+    small = [(3, 3, 500), (4, 3, 1000), (2, 2, 500), (4, 2, 1000)]
+    jobs = [job(0.001 * d, instances=c) | {"intensity": 0.001 * b} for d, c, b in small]
+    jobs[2]["submit"] = 0.001
+    held = [{"gpus": gpus, "cpus": 1, "memory": 1} for gpus in (4, 3)]
+    slowdown = {"communication": 0, "contention": 1}
+    instance = PlacementInstance(machines=held, jobs=jobs, price=1, slowdown=slowdown)
+    prices, lane = np.array([[0.3, 0.0, 0.0, 0.0, 0.0]]), np.arange(4)
+    certificate = Certificate((), np.array([0, 5]), prices, lane=lane, until=np.zeros(4, dtype=np.int64))
+    costs = placement_bound.tariff(instance, certificate)
+    every = by_enumeration(instance, Budget(0.0, None))
+    found = by_branch_and_bound(instance, Budget(0.0, None), tariff=costs)
+    assert found.schedule is not None
+    assert instance.units(found.schedule) == found.units == every.units == 18_000
 
 
 def test_prices_of_machines_count_contention(monkeypatch: pytest.MonkeyPatch) -> None:
