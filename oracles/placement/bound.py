@@ -102,10 +102,10 @@ PACKED_WORK, PACKED_PER_SECOND = 2e9, 3e8
 a time limit, by the seconds that are left."""
 
 LANE_SUMS, LANE_PRICES = 10**8, 4 * 10**6
-"""The most sums of GPUs, of all lanes in all intervals, and the most prices that jobs in lanes may need. What a
-kind of jobs pays for machines counts a quarter of a price, as there are fewer copies of it."""
+"""The most sums of GPUs, of all lanes in all intervals, and the most prices that jobs in lanes may need. What
+a kind of jobs pays for machines counts a quarter of a price, as there are fewer copies of it."""
 
-LANE_WORK, LANE_PER_SECOND = 6e8, 4e8
+LANE_WORK, LANE_PER_SECOND = 9e8, 4e8
 """The work of the volume method on them, as that of :data:`PACKED_WORK`."""
 
 LANE_INTERVALS = 3000
