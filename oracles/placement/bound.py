@@ -43,11 +43,10 @@ machine in proportion to :math:`\beta_i g_{ik}`, with :math:`g_{ik}` their GPUs 
     \ell_j \ge 1 - \frac{1}{1 + \eta \beta_j \max_k z_k}
 
 machines and of its work per tick, with :math:`z_k` the share of the GPUs of machine k that its neighbours
-have, times their intensities; a job that does not contend takes
-nothing. To take less, it has to lose more: at least :math:`\varphi_j(P)`, the least
-:math:`P y_j / M + \ell_j` of all z that are possible. At no time do the jobs take more than all machines, and
-:math:`C_j - S_j` is :math:`d_j` and all that job j loses. So :math:`\varphi_j(P(t))` joins what it pays per
-tick, and :math:`P(t)` what capacity is worth.
+have, times their intensities; a job that does not contend takes nothing. To take less, it has to lose more:
+at least :math:`\varphi_j(P)`, the least :math:`P y_j / M + \ell_j` of all z that are possible. At no time do
+the jobs take more than all machines, and :math:`C_j - S_j` is :math:`d_j` and all that job j loses. So
+:math:`\varphi_j(P(t))` joins what it pays per tick, and :math:`P(t)` what capacity is worth.
 
 **Few jobs** (:class:`Packed`) have a price :math:`p_j(t)` each, and capacity is worth what the most valuable
 of the sets of jobs pays that the machines can hold at the same time. No resource can be worth less, so such
@@ -579,10 +578,8 @@ class Lanes(Market):
     @property
     def most_intervals(self) -> int:
         """The most intervals for which there are not too many prices and sums."""
-        sums = max(1, self.width) * (self.total + 1)
-        return min(
-            LANE_INTERVALS, LANE_PRICES // (self.columns + len(self.ways.taken) // 4), LANE_SUMS // sums
-        )
+        sums, prices = max(1, self.width) * (self.total + 1), self.columns + len(self.ways.taken) // 4
+        return min(LANE_INTERVALS, LANE_PRICES // prices, LANE_SUMS // sums)
 
     def own(self, times: np.ndarray) -> Iterator[tuple[int, slice, int]]:
         """Yield each job with the intervals in which it has a price of its own, and its column."""
@@ -594,9 +591,8 @@ class Lanes(Market):
     def moved(self, times: np.ndarray, prices: np.ndarray) -> np.ndarray:
         """Return prices of rows with those of GPUs as such moved into the lanes, shape (K, R + 1 + W)."""
         gpus = np.array([row.resource == GPUS and row.level == 0 for row in self.rows or ()])
-        result = np.concatenate(
-            [np.where(gpus, 0.0, prices), np.zeros((len(prices), 1 + self.width))], axis=1
-        )
+        none = np.zeros((len(prices), 1 + self.width))
+        result = np.concatenate([np.where(gpus, 0.0, prices), none], axis=1)
         for job, when, column in self.own(times):
             result[when, column] = prices[when] @ (self.share[job] * gpus)
         return result
