@@ -57,8 +57,8 @@ class ForeignCheckError(ClairvoyantError):
 
 def run_audit(
     *,
-    problems: Sequence[str] | None = None,
-    claims: Sequence[str] | None = None,
+    problems: str | Sequence[str] | None = None,
+    claims: str | Sequence[str] | None = None,
     mode: str = "default",
     out: Path,
     seed: int = 0,
@@ -77,7 +77,7 @@ def run_audit(
     Parameters
     ----------
     problems, claims
-        Only claims of these problems, and only these claims, by id.
+        Only claims of these problems, and only these claims, by id; one name may stand alone.
     mode, seed
         "quick", "default" or "full"; what decides everything random.
     out
@@ -129,7 +129,7 @@ def run_audit(
 
 
 def choose(
-    problems: Sequence[str] | None, claims: Sequence[str] | None, catalogue: Sequence[Claim]
+    problems: str | Sequence[str] | None, claims: str | Sequence[str] | None, catalogue: Sequence[Claim]
 ) -> list[Claim]:
     """Return the claims of these problems and with these ids, or all where none are given."""
     known: dict[str, Claim] = {}
@@ -138,9 +138,13 @@ def choose(
         if known.setdefault(claim.id, claim) is not claim:
             raise InputError(f"claim: {claim.id!r} is there twice")
     valid = sorted({claim.problem for claim in catalogue})
-    problems = [name_one_of(problem, valid, "problem with claims") for problem in problems or valid]
-    claims = [name_one_of(name, known, "claim") for name in claims or known]
-    return [claim for claim in catalogue if claim.id in claims and claim.problem in problems]
+    theirs = [name_one_of(one, valid, "problem with claims") for one in _names(problems) or valid]
+    these = [name_one_of(one, known, "claim") for one in _names(claims) or known]
+    return [claim for claim in catalogue if claim.id in these and claim.problem in theirs]
+
+
+def _names(given: str | Sequence[str] | None) -> Sequence[str] | None:
+    return [given] if isinstance(given, str) else given
 
 
 def _key(context: Context, claims: Sequence[Claim]) -> str:

@@ -258,6 +258,12 @@ def test_unknown_names_are_refused_before_any_work(
     assert not (tmp_path / "out").exists()
 
 
+@pytest.mark.parametrize(("options", "ran"), [({"problems": "b"}, ["b/0"]), ({"claims": "a/1"}, ["a/1"])])
+def test_one_name_may_stand_alone(tmp_path: Path, options: dict[str, Any], ran: list[str]) -> None:
+    found = audit(tmp_path, [*Recorder(2).claims, claim("b/0", rich)], **options)
+    assert [one.id for one, _ in found] == ran
+
+
 @pytest.mark.parametrize("name", ["plain", "a/", "a/../b", "a/b/c", "a/b c"])
 def test_ids_that_cannot_name_files_are_refused(tmp_path: Path, name: str) -> None:
     with pytest.raises(InputError, match="not of the form problem/name"):
