@@ -247,7 +247,7 @@ OURS = ("clone-ppo", "da-mc-capacity", "evolved", "da-mc-estimates", "evolved-es
 def learned_gap(context: Context, *networks: Group) -> Finding:
     """No policy is below the certified bound or the optimum; how far the learned ones are above them.
 
-    A bound by prices of capacity on Small; the optimum over the decision epochs, contention included, by
+    A bound by prices on Small; the optimum over the decision epochs, contention included, by
     branch and bound on tiny instances.
     """
     rules = (FIFO_FF, FIFO_C, SJF_C, trained.SJF_E)
