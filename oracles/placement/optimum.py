@@ -68,9 +68,8 @@ def offline(
     """Return the cheapest schedule of all jobs, all of them known in advance.
 
     Every method begins with a list schedule and the sum of all durations, which are optimal where nobody has
-    to wait. "search" goes on with prices, which prove a bound
-    (:func:`.placement_bound.lower_bound`), and with plans and annealing (:func:`.placement_search.search`).
-    "auto" adds the branch and bound for few jobs, between a short search and a long one.
+    to wait. "search" goes on with prices, which prove a bound (:func:`.placement_bound.lower_bound`), and
+    with plans and annealing (:func:`.placement_search.search`). "auto" adds the branch and bound for few jobs, between a short search and a long one.
 
     The cost is minimised over what policies can do: starts at decision epochs. The bound of prices holds for
     any starts, and so does that of CP-SAT and the program.
@@ -164,8 +163,8 @@ ORACLES = {
         PlacementInstance.problem,
         "the cheapest schedule of all jobs, known in advance",
         METHODS,
-        "prices of capacity, machines and jobs, evaluated by our own code, for any starts; on few jobs also our "
-        "own branch and bound, over the decision epochs; on request the dual bound of CP-SAT or HiGHS",
+        "prices of capacity, machines and jobs, evaluated by our own code, for any starts; on few jobs also "
+        "our own branch and bound, over the decision epochs; on request the dual bound of CP-SAT or HiGHS",
         writer=of_offline,
     )
 }
