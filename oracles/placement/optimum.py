@@ -69,7 +69,8 @@ def offline(
 
     Every method begins with a list schedule and the sum of all durations, which are optimal where nobody has
     to wait. "search" goes on with prices, which prove a bound (:func:`.placement_bound.lower_bound`), and
-    with plans and annealing (:func:`.placement_search.search`). "auto" adds the branch and bound for few jobs, between a short search and a long one.
+    with plans and annealing (:func:`.placement_search.search`). "auto" adds the branch and bound for few
+    jobs, between a short search and a long one.
 
     The cost is minimised over what policies can do: starts at decision epochs. The bound of prices holds for
     any starts, and so does that of CP-SAT and the program.
