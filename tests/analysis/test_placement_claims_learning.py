@@ -235,18 +235,28 @@ def test_networks_are_found_by_their_whole_name() -> None:
 
 @given(st.integers(0, 2**32 - 1), st.integers(2, 6), st.integers(2, 6))
 @settings(max_examples=30, deadline=None)
-def test_the_p_over_trainings_is_that_of_welch(seed: int, m: int, n: int) -> None:
+def test_the_p_of_what_varies_over_two_things_is_that_of_welch(seed: int, m: int, n: int) -> None:
     rng = np.random.default_rng(seed)
     a, b = rng.normal(size=m), rng.normal(1.0, 2.0, size=n)
-    assert trained._welch(a, b) == pytest.approx(stats.ttest_ind(a, b, equal_var=False).pvalue)
+    welch = stats.ttest_ind(a, b, equal_var=False).pvalue
+    assert trained._p_of(a.mean() - b.mean(), a, b) == pytest.approx(welch)
+    assert trained._p_of(a.mean(), a) == pytest.approx(stats.ttest_1samp(a, 0.0).pvalue)
 
 
-def test_a_single_number_has_no_spread() -> None:
-    many = np.array([1.0, 2.0, 3.0])
-    assert trained._welch(many[:1], many[1:2]) == 0.0
-    alone = stats.ttest_1samp(many, 1.0).pvalue
-    assert trained._welch(many, many[:1]) == trained._welch(many[:1], many) == pytest.approx(alone)
-    assert trained._welch(np.ones(3), np.zeros(2)) == 0.0
+def test_what_does_not_vary_is_sure_and_a_single_sample_is_not() -> None:
+    assert trained._p_of(1.0, np.ones(3), np.ones(2)) == 0.0
+    assert trained._p_of(1.0, np.ones(3), np.ones(1)) == 1.0
+    assert trained._p_of(0.0, np.zeros(3)) == 1.0
+
+
+@pytest.mark.parametrize("ratio", [0.0, 0.5, 1.0, 2.0])
+def test_trainings_and_traces_that_vary_alike_are_rarely_told_apart_from_a_rule(ratio: float) -> None:
+    """The standard errors over 5 trainings and over 20 traces have such a ratio."""
+    rng, false = np.random.default_rng(7), 0
+    for _ in range(600):
+        ours = rng.normal(size=20) + rng.normal(scale=0.5 * ratio, size=(5, 1))
+        false += trained.Versus(ours, np.zeros((1, 20))).p < 0.05
+    assert false <= 46  # 30 expected at 5 %; more than 46 has a chance of 0.2 %
 
 
 def test_trainings_that_differ_by_chance_are_rarely_told_apart() -> None:

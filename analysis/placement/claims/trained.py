@@ -24,7 +24,7 @@ from ....online.placement.learned import checkpoint, policies
 from ....online.placement.learned.plan import EVOLUTION, TEST, VALIDATION, Training
 from ...claim import Check, Context, Finding, Table, Verdict, finding, table
 from ...experiments import SEEDS_APART, seeds
-from ...statistics import mean_interval, p_of_mean
+from ...statistics import mean_interval
 from ...study import Fact, Judged, Said, Statement, Test, counted, judge, middle, settled, signs_of
 from .. import experiments as runs
 from ..experiments import FEE, FIFO_C, HEURISTICS, JCT, NOTE, SJF_C, Contender, Setup, excess
@@ -55,8 +55,8 @@ APPENDIX_D["reward_limit"] = 1_000_000  # that is, none
 """What it prints: hidden units, gamma, weight of the entropy, learning rate, jobs of an episode; no cut."""
 
 RULE = (
-    "All comparisons that the statement names are corrected together (Holm). The p of one is the larger of "
-    "that of a t test over traces and that of Welch's test over trainings."
+    "All comparisons that the statement names are corrected together (Holm). The p of one is that of a t "
+    "test whose variance is that over traces and those over the trainings of both (Satterthwaite)."
 )
 
 TITLE = (
@@ -215,8 +215,9 @@ class Versus:
 
     @property
     def p(self) -> float:
-        """The p of the mean gap being 0: over the traces or over the trainings of both, the larger one."""
-        return max(p_of_mean(self.gap.mean(0)), _welch(self.ours.mean(1), self.theirs.mean(1)))
+        """The p of the mean gap being 0, which varies over the traces and over the trainings of both."""
+        trainings = [one.mean(1) for one in (self.ours, self.theirs) if len(one) >= FEWEST]
+        return _p_of(float(self.gap.mean()), self.gap.mean(0), *trainings)
 
     def row(self, sign: str) -> list[str]:
         """Return mean and interval over the traces, a sign, the ends of the trainings, how many are below."""
@@ -245,16 +246,21 @@ def compare(ours: np.ndarray, theirs: np.ndarray) -> Versus:
     return Versus(*(excess(one, theirs.mean(0)) for one in (ours, theirs)))
 
 
-def _welch(a: np.ndarray, b: np.ndarray) -> float:
-    """Return p of two means being equal (Welch), 0 if nothing spreads; a single number has no spread."""
+def _p_of(mean: float, *effects: np.ndarray) -> float:
+    """Return p of a mean being 0 whose variance is the sum of those of several means (Satterthwaite 1946).
+
+    It is 1 if the mean is 0 or there are too few samples of an effect, else 0 if nothing varies.
+    """
     from scipy.special import stdtr
 
-    many = [x for x in (a, b) if len(x) >= FEWEST]
-    parts = np.array([x.var(ddof=1) / len(x) for x in many])
-    if not parts.sum():
+    many = np.array([len(one) for one in effects])
+    if mean == 0.0 or many.min() < 2:
+        return 1.0
+    parts = np.array([one.var(ddof=1) for one in effects]) / many
+    if not parts.any():
         return 0.0
-    freedom = parts.sum() ** 2 / (parts**2 / [len(x) - 1 for x in many]).sum()
-    return float(2.0 * stdtr(freedom, -abs(a.mean() - b.mean()) / parts.sum() ** 0.5))
+    freedom = parts.sum() ** 2 / (parts**2 / (many - 1)).sum()
+    return float(2.0 * stdtr(freedom, -abs(mean) / parts.sum() ** 0.5))
 
 
 def readings(names: Iterable[str]) -> dict[str, dict[str, str]]:

@@ -56,14 +56,14 @@ def _sum(weight, seen):  # type: ignore[no-untyped-def]
 def around(running, known, machines):  # type: ignore[no-untyped-def]
     """Return of each machine GPUs in use times the intensity of their job, and its sum, shape (M, 2).
 
-    ``running`` are rows (job, machine, count); ``known`` are GPUs of an instance and intensity by job.
+    Both in thousandths, so that they are whole. ``running`` are rows (job, machine, count); ``known`` are
+    GPUs of an instance and intensity by job.
     """
     result = np.zeros((machines, 2))
     for r in range(running.shape[0]):
         job, k, count = running[r]
-        beta = known[1][job] / THOUSAND
-        result[k, 0] += beta * known[0][job] * count
-        result[k, 1] += beta
+        result[k, 0] += known[1][job] * known[0][job] * count
+        result[k, 1] += known[1][job]
     return result
 
 
@@ -121,16 +121,18 @@ def _place(weight, capacity, left, near, job, quiet, rows, at):  # type: ignore[
                 continue
             gpus = max(capacity[k, 0], 1)
             free = left[k, 0] - count * need[0]
-            seen[0] = beta * near[k, 0] / gpus
-            seen[1] = beta * near[k, 1] * count * need[0] / gpus
+            seen[0] = beta * (near[k, 0] / (THOUSAND * gpus))
+            seen[1] = beta * (near[k, 1] * count * need[0] / (THOUSAND * gpus))
             seen[2] = left[k, 0] / gpus
             seen[3] = 1.0 if free == 0 else 0.0
             seen[4] = left[k, 1] / max(capacity[k, 1], 1) - seen[2]
-            score = (-near[k, 0] / gpus if quiet else -float(left[k, 0]) / 8.0) + _sum(weight, seen)
+            score = (-near[k, 0] / (THOUSAND * gpus) if quiet else -float(left[k, 0]) / 8.0) + _sum(
+                weight, seen
+            )
             if count > largest or score > top:
                 best, largest, top = k, count, score
         rows[at, 0], rows[at, 1], rows[at, 2] = name, best, largest
-        worst = max(worst, beta * near[best, 0] / max(capacity[best, 0], 1))
+        worst = max(worst, beta * (near[best, 0] / (THOUSAND * max(capacity[best, 0], 1))))
         at += 1
         remaining -= largest
         for r in range(need.size):
@@ -181,8 +183,8 @@ def decide(weights, rules, capacity, known, seen, ended):  # type: ignore[no-unt
                 continue
         total -= instances[p] * need[p]
         for i in range(begin, at):
-            near[rows[i, 1], 0] += beta * rows[i, 2] * need[p, 0]
-            near[rows[i, 1], 1] += beta
+            near[rows[i, 1], 0] += intensity[p] * rows[i, 2] * need[p, 0]
+            near[rows[i, 1], 1] += intensity[p]
     return rows[:at], order
 
 
