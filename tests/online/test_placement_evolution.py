@@ -296,6 +296,8 @@ def test_what_no_training_can_go_on_from_is_refused(tmp_path: Path) -> None:
             Evolution(plan).restore(path)
     checkpoint.write(path, state)
     Evolution(plan).restore(path)
+    with pytest.raises(InputError, match=r"another plan \(training.spread is 0.3 there, 0.4 here\)"):
+        Evolution(content(spread=0.4)).restore(path)
 
 
 def test_evolution_descends(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -71,7 +71,8 @@ class Evolution:
             moved = self.centre + training.spread * np.concatenate([steps, -steps])
             costs, counts = zip(*(cost_of(self.networks(weights), one) for weights in moved), strict=True)
             ranks = np.argsort(np.argsort(costs, kind="stable"), kind="stable")
-            direction += (ranks[: training.pairs] - ranks[training.pairs :]) @ steps
+            won = ranks[: training.pairs] - ranks[training.pairs :]
+            direction += (won[:, None] * steps).sum(0)  # in the same order on every machine
             known = reference(one)
             ratios += [above(cost, known) for cost in costs]
             decisions += sum(counts)

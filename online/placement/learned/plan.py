@@ -388,8 +388,18 @@ class Plan:
         made = (*self.judged(VALIDATION, self.validation), *self.judged(TEST, self.test))
         return sha256("".join(one.digest() for one in made).encode()).hexdigest()
 
+    def refuse_other(self, found: Mapping[str, Any], path: Path) -> None:
+        """Raise an InputError that names the first that differs, if a file is of another plan."""
+        theirs, mine = found.get("plan"), self.to_dict()
+        if theirs != mine:
+            raise InputError(
+                f"{path}: is of a training by another plan{_first_difference(theirs, mine)}; name another "
+                f"folder, or remove this one"
+            )
+
     def refuse_others(self, found: Mapping[str, Any], path: Path) -> None:
-        """Raise an InputError if the state of a training in a file was judged by other instances."""
+        """Raise an InputError if a training in a file is of another plan, or other jobs judged it."""
+        self.refuse_other(found, path)
         if found.get("judges") != self.judges:
             raise InputError(
                 f"{path}: is of this plan on other jobs; name another folder, or remove this one"
@@ -399,6 +409,15 @@ class Plan:
         """Return the instances of an iteration, drawn anew."""
         sampled = rng.integers(2**40, size=self.training.episodes).tolist()
         return [self.instance(TRAINING, seed, self.training.jobs, iteration) for seed in sampled]
+
+
+def _first_difference(theirs: Any, mine: Any, name: str = "") -> str:
+    """Return where two plans differ first, as the end of a sentence; nothing if one of them is no plan."""
+    if isinstance(theirs, dict) and isinstance(mine, dict):
+        for key in [*mine, *theirs]:
+            if theirs.get(key) != mine.get(key):
+                return _first_difference(theirs.get(key), mine.get(key), f"{name}.{key}".lstrip("."))
+    return f" ({name} is {theirs!r} there, {mine!r} here)" if name else ""
 
 
 def _read_numbers(part: Training | Trial, needed: int) -> None:

@@ -162,7 +162,7 @@ class Trainer:
     def restore(self, path: Path) -> None:
         """Go on from a file of :meth:`state`; an InputError if it is none, or of another plan."""
         found = checkpoint.read(path)
-        _refuse_other(self.plan, found, path)
+        self.plan.refuse_other(found, path)
         for name in self.state():
             if name not in found:
                 raise InputError(f"checkpoint: {path}: {name} is missing: no training can go on from there")
@@ -204,26 +204,6 @@ def arrays_of(module: torch.nn.Module) -> dict[str, np.ndarray]:
     return {name: x.numpy(force=True) for name, x in module.state_dict().items()}
 
 
-def _refuse_other(plan: Plan, found: dict[str, Any], path: Path) -> None:
-    """Raise an InputError that names the first that differs, if a file is of another plan."""
-    theirs, mine = found.get("plan"), plan.to_dict()
-    if theirs == mine:
-        return
-    raise InputError(
-        f"{path}: is of a training by another plan{_first_difference(theirs, mine)}; name another folder, or "
-        f"remove this one"
-    )
-
-
-def _first_difference(theirs: Any, mine: Any, name: str = "") -> str:
-    """Return where two plans differ first, as the end of a sentence; nothing if one of them is no plan."""
-    if isinstance(theirs, dict) and isinstance(mine, dict):
-        for key in [*mine, *theirs]:
-            if theirs.get(key) != mine.get(key):
-                return _first_difference(theirs.get(key), mine.get(key), f"{name}.{key}".lstrip("."))
-    return f" ({name} is {theirs!r} there, {mine!r} here)" if name else ""
-
-
 def iterations_done(plan: Plan, folder: Path) -> int:
     """Return after how many iterations a training in a folder goes on, 0 if there is none.
 
@@ -233,7 +213,7 @@ def iterations_done(plan: Plan, folder: Path) -> int:
     for name in (BEST, LAST):
         if (folder / name).exists():
             found = checkpoint.read(folder / name)
-            _refuse_other(plan, found, folder / name)
+            plan.refuse_other(found, folder / name)
             done = 0
             if name == LAST:
                 where = f"checkpoint: {folder / name}: iteration"
