@@ -326,7 +326,20 @@ def test_evolution_descends(monkeypatch: pytest.MonkeyPatch) -> None:
         ({"prior": "consolidate", "holds": False}, {}, "design.prior: 'consolidate'"),
         ({"readings": {"window": "literal"}}, {}, "design.holds: not with literal window"),
         ({}, {"method": "gradient"}, 'training.method: "evolution" is for a linear design'),
-        ({}, {"imitation": 1}, "training.imitation: 1, but evolution does not imitate"),
+        *(
+            ({}, {part: value}, f'training.{part}: has no effect with training.method "evolution"')
+            for part, value in (
+                ("imitation", 1),
+                ("variate", "none"),
+                ("reward_limit", 2.0),
+                ("epochs", 1),
+                ("minibatch", 8),
+                ("discount", 1.0),
+                ("smoothing", 1.0),
+                ("clip", 0.5),
+                ("entropy", 0.5),
+            )
+        ),
         ({}, {"pairs": 0}, "training.pairs: 0 is not"),
         ({}, {"spread": 0.0}, "training.spread: 0"),
         ({}, {"method": "luck"}, "training.method: 'luck' is not one of gradient, evolution"),

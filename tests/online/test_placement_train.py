@@ -176,6 +176,8 @@ REFUSED: list[tuple[dict[str, Any], str]] = [
     ({"training": {"iterations": 0}}, "training.iterations: 0 is not a whole number of at least 1"),
     ({"training": {"jobs": True}}, "training.jobs: True is not a whole number"),
     ({"training": {"imitation": 4}}, "training.imitation: 4 of only 3 iterations"),
+    ({"training": {"pairs": 5}}, 'training.pairs: has no effect with training.method "gradient"'),
+    ({"training": {"spread": 0.5}}, 'training.spread: has no effect with training.method "gradient"'),
     ({"training": {"variate": "all"}}, "training.variate: 'all' is not one of ahead"),
     ({"training": {"learning_rate": 0}}, "training.learning_rate: 0 is not at least 1e-09"),
     ({"training": {"discount": 1.5}}, "training.discount: 1.5 is not at least 0 and at most 1"),

@@ -27,6 +27,15 @@ GRADIENT, EVOLUTION = METHODS = ("gradient", "evolution")
 TRAINING, VALIDATION, TEST = 10_000_000, 1_000_000, 2_000_000
 """Where the seeds of generated instances begin: those of the three parts never meet."""
 
+IDLE = {
+    GRADIENT: ("pairs", "spread"),
+    EVOLUTION: (
+        *("imitation", "variate", "reward_limit", "epochs", "minibatch"),
+        *("discount", "smoothing", "clip", "entropy"),
+    ),
+}
+"""The settings that have no effect with each method, so that none but their defaults are accepted."""
+
 MOST_INSTANCES = 10_000
 
 PARTS = {TRAINING: "training", VALIDATION: "validation", TEST: "test"}
@@ -231,8 +240,11 @@ class Plan:
             raise InputError('jobs.estimate_error: missing, but design.features is "estimates"')
         if (self.training.method == EVOLUTION) != self.design.linear:
             raise InputError('training.method: "evolution" is for a linear design, and a linear one needs it')
-        if self.training.imitation and self.design.linear:
-            raise InputError(f"training.imitation: {self.training.imitation}, but evolution does not imitate")
+        for part in IDLE[self.training.method]:
+            if getattr(self.training, part) != getattr(Training, part):
+                raise InputError(
+                    f'training.{part}: has no effect with training.method "{self.training.method}"'
+                )
         if self.training.imitation and not self.design.learns_order and self.design.readings.literal("mean"):
             raise InputError(
                 "training.imitation: nothing learns by it: no agent orders, and the mean of affinities is 0"
