@@ -39,6 +39,13 @@ TIGHT: dict[str, Any] = {
 """Options of HiGHS for such programs."""
 
 
+PASSES = 3
+"""How often the ranges of variables are derived from rows and each other."""
+
+OUTWARDS = 1e-12
+"""What rounding may take from a range, as a part of what is added up."""
+
+
 def power_of_two(number: float) -> float:
     """Return the largest power of two that is at most a positive number, 0.0 for 0.
 
@@ -158,8 +165,8 @@ class Program(ABC):
         """
 
     @abstractmethod
-    def whole(self) -> frozenset[str]:
-        """Return the names of the variables that are whole numbers."""
+    def whole(self) -> dict[str, np.ndarray]:
+        """Return for every variable by its name whether it is a whole number, entry by entry."""
 
     @property
     @abstractmethod
@@ -254,13 +261,17 @@ class CvxpyProgram(Program):
 
     def zeros(self) -> dict[str, np.ndarray]:
         """Return every variable by its name, all of them 0 or at their limit next to it."""
-        whole, limits = self.whole(), {name: one.get_bounds() for name, one in self.variables.items()}
-        return {name: _next_to_0(name, low, high, name in whole) for name, (low, high) in limits.items()}
+        limits = {name: one.get_bounds() for name, one in self.variables.items()}
+        return {name: _next_to_0(name, limits[name][0], limits[name][1], whole) for name, whole in self.whole().items()}
 
-    def whole(self) -> frozenset[str]:
-        """Return the names of the variables that are whole or 0/1."""
-        kinds = {name: variable.attributes for name, variable in self.variables.items()}
-        return frozenset(name for name, kind in kinds.items() if kind["integer"] or kind["boolean"])
+    def whole(self) -> dict[str, np.ndarray]:
+        """Return for every variable by its name whether it is whole or 0/1, entry by entry."""
+        found = {name: np.zeros(variable.shape, dtype=bool) for name, variable in self.variables.items()}
+        for name, variable in self.variables.items():
+            for index in (variable.boolean_idx, variable.integer_idx):  # an array for each dimension
+                if len(index):
+                    found[name][tuple(index) if variable.shape else ()] = True
+        return found
 
     @property
     def mixed(self) -> bool:
@@ -326,9 +337,7 @@ class CvxpyProgram(Program):
             linear = self.linear_form()
             bound = proven(linear, linear.columns, np.array(raw["solution"].row_dual))
         elif solver == "CLARABEL":
-            x = np.array(raw.x)
-            left = data["A"].T @ np.array(raw.z) + data["c"] + (data["P"] @ x if "P" in data else 0.0)
-            bound = raw.obj_val_dual - 2.0 * float(np.abs(left) @ np.abs(x))  # if no x is twice as large
+            bound = _proven_by_cones(data, np.array(raw.x), np.array(raw.z))
         else:
             return None
         sign = -1.0 if self.maximised else 1.0
@@ -354,6 +363,51 @@ class CvxpyProgram(Program):
         )
         if highs.writeModel(str(path)) == library("highspy").HighsStatus.kError:
             raise SolverError("HiGHS could not write the model")
+
+
+def _proven_by_cones(data: Any, x: np.ndarray, z: np.ndarray) -> float:
+    """Return the bound that multipliers prove of CVXPY's minimisation over cones.
+
+    What they leave of the costs counts at the worst end of each variable's range (:func:`_ranges`). A
+    variable without an end there is taken to be no more than twice what the solver says, and multipliers to
+    be in the dual cones, but for those of linear rows, which are made to be.
+    """
+    matrix, equal, many = data["A"].tocsc(), data["dims"].zero, data["dims"].zero + data["dims"].nonneg
+    z = np.concatenate([z[:equal], np.maximum(z[equal:many], 0.0), z[many:]])
+    slope = data["P"] @ x if "P" in data else np.zeros(len(x))
+    left = matrix.T @ z + data["c"] + slope
+    low, high = _ranges(matrix[:many].tocsr(), data["b"], equal)
+    worst = np.where(left > 0.0, low, high)
+    ended = np.isfinite(worst)
+    taken = np.where(ended, left * np.where(ended, worst, 0.0), -2.0 * np.abs(left * x))
+    error = max(128, len(z) + 4) * 2.0**-52 * (abs(matrix).T @ np.abs(z) + np.abs(data["c"]) + np.abs(slope))
+    ranged = np.isfinite(low) & np.isfinite(high)
+    widest = np.where(ranged, np.maximum(np.abs(low), np.abs(high)), 2.0 * np.abs(x))
+    return math.fsum([*(-data["b"] * z), *(-0.5 * slope * x), *taken, *(-error * widest)])
+
+
+def _ranges(rows: Any, limit: np.ndarray, equal: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return ranges of the variables that rows (at most a limit each, the first equal to it) leave them."""
+    matrix = rows.tocoo()
+    both = matrix.row < equal  # equations hold the other way round, too
+    row = np.concatenate([matrix.row, matrix.row[both] + rows.shape[0]])
+    at, entry = (np.concatenate([of, sign * of[both]]) for of, sign in ((matrix.col, 1), (matrix.data, -1.0)))
+    limit = np.concatenate([limit[: rows.shape[0]], -limit[:equal]])
+    low, high = np.full(rows.shape[1], -np.inf), np.full(rows.shape[1], np.inf)
+    for _ in range(PASSES):
+        least = np.where(entry > 0.0, low[at], high[at])  # where a term is least
+        open_ = ~np.isfinite(least)
+        term = np.where(open_, 0.0, entry * np.where(open_, 0.0, least))
+        total, gross, many = (
+            np.bincount(row, weights, len(limit)) for weights in (term, np.abs(term), open_.astype(float))
+        )
+        known = many[row] == open_  # what the others come to at least
+        end = (limit[row] - (total[row] - term)) / entry
+        slack = OUTWARDS * (np.abs(limit) + gross)[row] / np.abs(entry)
+        upper, lower = known & (entry > 0.0), known & (entry < 0.0)
+        np.minimum.at(high, at[upper], (end + slack)[upper])
+        np.maximum.at(low, at[lower], (end - slack)[lower])
+    return low, high
 
 
 def _rows_and_columns(data: Any) -> tuple[Any, Any, tuple[Any, Any], tuple[Any, Any]]:
@@ -432,20 +486,22 @@ class PyomoProgram(Program):
 
         What is fixed stays so.
         """
-        found = {}
+        found, every = {}, self.whole()
         for name, shape in self.variables.items():
-            low, high, whole = np.zeros(shape), np.zeros(shape), np.zeros(shape, dtype=bool)
+            low, high = np.zeros(shape), np.zeros(shape)
             for index, x in getattr(self.model, name).items():
                 low[index] = x.value if x.fixed else -np.inf if x.lb is None else x.lb
                 high[index] = x.value if x.fixed else np.inf if x.ub is None else x.ub
-                whole[index] = x.is_integer()
-            found[name] = _next_to_0(name, low, high, whole)
+            found[name] = _next_to_0(name, low, high, every[name])
         return found
 
-    def whole(self) -> frozenset[str]:
-        """Return the names of the variables that are whole or 0/1."""
-        parts = {name: getattr(self.model, name).values() for name in self.variables}
-        return frozenset(name for name, part in parts.items() if all(x.is_integer() for x in part))
+    def whole(self) -> dict[str, np.ndarray]:
+        """Return for every variable by its name whether it is whole or 0/1, entry by entry."""
+        found = {name: np.zeros(shape, dtype=bool) for name, shape in self.variables.items()}
+        for name, whole in found.items():
+            for index, x in getattr(self.model, name).items():
+                whole[index] = x.is_integer()
+        return found
 
     @property
     def mixed(self) -> bool:

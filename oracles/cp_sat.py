@@ -59,5 +59,12 @@ def bits(count: int, largest: float) -> int:
 
 def bound(solver: Any, power: int) -> float:
     """Return the bound of a model that is maximised, whose values were scaled by 2^power and rounded up."""
-    above = math.ldexp(float(solver.best_objective_bound), -power)
-    return above + rounding(0, above)
+    return math.ldexp(float(solver.best_objective_bound), -power) + lost(power)
+
+
+def lost(power: int) -> float:
+    """Return more than rounding takes from the bound that CP-SAT says, of values scaled by 2^power.
+
+    It may be a difference of numbers as large as the objective could ever be.
+    """
+    return math.ldexp(rounding(0, 2.0**BITS), -power)

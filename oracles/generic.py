@@ -58,13 +58,13 @@ WITHOUT_OPTIMUM = {
 
 
 class _Found(NamedTuple):
-    """What a solver says, whether its time was up, and whether the bound is free of tolerances."""
+    """What a solver says, whether its time was up, and what rounding may have added to the bound."""
 
     variables: Mapping[str, np.ndarray] | None
     bound: float | None
     method: str
     limited: bool = False
-    exact: bool = False
+    rounding: float = -math.inf  # that is, a bound which rests on tolerances proves no optimum
 
 
 def declared(
@@ -132,7 +132,7 @@ def declared(
         sign * value,
         above,
         budget,
-        rounding=2.0 * slack if found.exact else -math.inf,  # what rests on tolerances is not proved
+        rounding=2.0 * slack + found.rounding,
         otherwise=WhyStopped.TIME_LIMIT if found.limited else WhyStopped.STALLED,
     )
     bound = None if above is None else sign * above
@@ -179,7 +179,7 @@ def _cleaned(program: Program, variables: Mapping[str, np.ndarray]) -> dict[str,
     unmet = any(np.isnan(value).any() for value in variables.values())
     others = program.zeros() if unmet else variables
     filled = {name: np.where(np.isnan(value), others[name], value) for name, value in variables.items()}
-    return {name: np.rint(value) if name in whole else value for name, value in filled.items()}
+    return {name: np.where(whole[name], np.rint(value), value) for name, value in filled.items()}
 
 
 def _replayed(instance: Instance, decisions: Sequence[Any], found: _Found) -> list[float]:
@@ -247,6 +247,8 @@ def _by_library(program: Program, solver: str, sign: float, budget: Budget) -> _
         bound += sign * TOLERANCE[solver] * max(1.0, abs(bound))
     variables = None if solved.value is None else solved.variables
     source = "our branch and bound on multipliers of linear programs" if mixed else "the solver's multipliers"
+    if solver == CLARABEL:
+        source += ", if no variable without limits is twice as large as it says"
     limited = solved.status in LIMITED or (mixed and budget.over)
     return _Found(variables, bound, f"{name}; bound: {source}", limited)
 
@@ -259,8 +261,8 @@ def _by_cp_sat(program: PyomoProgram, form: WholeModel, sign: float, budget: Bud
         return _Found(None, None, method, limited=True)
     for column, variable in form.variables:
         column.set_value(solver.value(variable))
-    bound = sign * form.objective(float(solver.best_objective_bound))
-    return _Found(program.values(), bound, method, not whole, exact=True)
+    bound, lost = form.objective(float(solver.best_objective_bound))
+    return _Found(program.values(), sign * bound, method, not whole, lost)
 
 
 def oracles(problem: str) -> dict[str, OracleEntry]:

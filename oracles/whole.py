@@ -14,6 +14,9 @@ from .base import rounding
 EXACT_BITS = 20
 """CP-SAT takes rows whose numbers are whole multiples of 2^-EXACT_BITS: all others would be rounded."""
 
+MOST_EXACT = 2.0**26
+"""Objectives of such numbers are whole and exact if they reach no more than this."""
+
 LARGEST_ROW = 2**62
 """The largest number that a row or a variable of CP-SAT may reach."""
 
@@ -26,10 +29,13 @@ class WholeModel(NamedTuple):
     bits: int
     offset: float
 
-    def objective(self, bound: float) -> float:
-        """Return the least objective of the program that is surely not below one of the model."""
+    def objective(self, bound: float) -> tuple[float, float]:
+        """Return what is surely not below the program's objective by one of the model, and its rounding."""
+        if self.bits == EXACT_BITS:  # what CP-SAT says is less than half off the whole number that it has
+            return math.ldexp(round(bound), -self.bits) + self.offset, 0.0
         above = math.ldexp(bound, -self.bits) + self.offset
-        return above if self.bits == EXACT_BITS else above + rounding(0, abs(above) + abs(self.offset))
+        lost = cp_sat.lost(self.bits) + rounding(0, abs(above) + abs(self.offset))
+        return above + lost, 2.0 * lost
 
 
 def whole_model(program: PyomoProgram) -> WholeModel | str:
@@ -69,8 +75,8 @@ def whole_model(program: PyomoProgram) -> WholeModel | str:
     reach = math.fsum(abs(cost) * top for cost, top in zip(costs, most, strict=True))
     bits, offset = cp_sat.BITS - math.frexp(reach)[1], float(form.c_offset[0])
     exact = all(math.ldexp(number, EXACT_BITS).is_integer() for number in (*costs, offset))
-    if exact and reach + abs(offset) < 2.0**32:
-        bits = EXACT_BITS  # the bound is then exact as a float
+    if exact and reach + abs(offset) < MOST_EXACT:
+        bits = EXACT_BITS
     whole = [round(math.ldexp(cost, bits)) for cost in costs]
     for number, cost, top in zip(whole, costs, most, strict=True):
         offset += math.ldexp(abs(number - math.ldexp(cost, bits)) * top, -bits)

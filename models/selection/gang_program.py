@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from fractions import Fraction
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -45,6 +46,9 @@ MOST_NODES = 1000
 
 MARGIN = 1e-9
 """Part of :func:`ceiling` that is added to a bound, for what the rounding of a program takes from it."""
+
+ROUNDED = 1 + Fraction(1, 2**50)
+"""A sum of values is no more than so many times what it is after rounding."""
 
 LEAST_SPREAD = 1e-8
 """Squared widths that differ by more than this factor get cuts whose coefficients differ by less."""
@@ -315,8 +319,8 @@ def best_gang(
 
     Where every task can have its best server at once, that is the optimum, without a solver. Otherwise HiGHS
     finds the decision; the bound is that of our own branch and bound (:mod:`..mixed`) plus ``MARGIN``, or
-    :func:`ceiling` if that is smaller; where all values are multiples of the least one above 0, it is rounded
-    down to one.
+    :func:`ceiling` if that is smaller; where all values are multiples of the least one above 0, the largest
+    multiple that is not above it (but for its rounding).
 
     ``gap`` is the relative gap (bound - value) / |bound| to reach, beyond the margin. A search that runs out
     of ``time_limit`` seconds returns the incumbent (at worst none) and its bound. If HiGHS fails, or its
@@ -341,7 +345,7 @@ def best_gang(
     bound = min(gross, bound * unit + margin)
     least = float(v[v > 0.0].min())
     if float(np.abs(v).sum()) / least < LARGEST_WHOLE and not (v % least).any():
-        bound = math.floor(bound / least) * least
+        bound = float(Fraction(bound) * ROUNDED // Fraction(least)) * least
     if x is None:
         return nothing._replace(bound=bound)
     value = total_value(v, x)

@@ -132,7 +132,10 @@ class Knapsack:
         gap: float = 0.0,
         stop: Callable[[], bool] | None = None,
     ) -> Choice:
-        """Maximise min(values.x, cap) + sqrt(spread.x) over the feasible sets, exactly by default.
+        """Maximise min(values.x, cap) + sqrt(spread.x) over the feasible sets.
+
+        By default exactly, but for what rounding takes, unless tables of amounts are too large and the search
+        too long: then the bound says how far the value may be from the largest one.
 
         ``values`` and ``spread`` are finite and >= 0; without a spread the objective is linear. Only ``open``
         channels may be chosen. Those marked in ``first`` come first: among the feasible sets with the most of

@@ -31,9 +31,10 @@ class Esdp(IndexPolicy):
 
     It decides over the ports that have jobs; ties are those of :class:`.index.IndexPolicy`. In slot t it
     maximises Upsilon.x + sqrt(Sigma^2.x) over Omega(t), with the statistics of the slots before t: exactly,
-    unless there is a ``gap``. That is what (21) selects: as S(t) covers max Upsilon.x, the maximum of
-    s + sqrt(P4(s)) over s is the maximum of this index over x, so no program has to be solved for every s. m
-    is the most channels that fit at once, exactly. Untried channels come first.
+    unless there is a ``gap`` or a proof takes too long (``largest_gap`` says how far it was). That is what
+    (21) selects: as S(t) covers max Upsilon.x, the maximum of s + sqrt(P4(s)) over s is the maximum of this
+    index over x, so no program has to be solved for every s. m is the most channels that fit at once,
+    exactly. Untried channels come first.
 
     Its decisions miss the largest exact index (that of :class:`Escb`) by at most delta(t) + sqrt(m) / xi(t),
     and with a ``gap`` by up to gap / (1 + gap) of that index more, while no channel is untried. No bound on

@@ -21,8 +21,18 @@ class GangIndexPolicy(ABC):
     """Maximise values.x + sqrt(spread.x) over the gang set of the jobs that are there, new channels first.
 
     Where the decisions of a slot are few, they are listed once for all slots with the same jobs, otherwise
-    0/1 programs are solved. Of listed decisions with the same index that one counts whose last task on which
+    0/1 programs are solved, whose index is proved to be the largest but for 1e-7 of it, unless the search for
+    a proof becomes too long. Of listed decisions with the same index that one counts whose last task on which
     they differ does not run, or runs on the smaller server; of others, what HiGHS returns, by no simple rule.
+
+    Attributes
+    ----------
+    largest_gap
+        The largest distance from its bound that an index had since the start, relative to the bound, with
+        what rounding may take. Slots in which channels were tried for the first time do not count.
+    unproved
+        In how many slots the search ended without a proof: that the index is the largest, or that no decision
+        has more new channels.
     """
 
     def start(self, setting: SelectionGangSetting, rng: np.random.Generator) -> None:
@@ -32,6 +42,7 @@ class GangIndexPolicy(ABC):
         self._most = setting.most_channels
         self._width: float | None = None
         self._listed: dict[bytes, np.ndarray | None] = {}
+        self.largest_gap, self.unproved = 0.0, 0
 
     @abstractmethod
     def index(self, slot: int) -> tuple[np.ndarray, np.ndarray]:
@@ -56,6 +67,9 @@ class GangIndexPolicy(ABC):
             listed=self._listed[pattern],
         )
         self._width = math.sqrt(float(q @ best.x))
+        self.unproved += not best.closed
+        if best.marked == 0 and best.bound > 0.0:
+            self.largest_gap = max(self.largest_gap, 1.0 - best.value / best.bound)
         return best.x
 
     def learn(self, feedback: Feedback) -> None:
@@ -67,7 +81,7 @@ class GangIndexPolicy(ABC):
 class GangEsdp(GangIndexPolicy):
     """ESDP for gangs: the best decision by a confidence index; ties: late tasks rest, or take low servers.
 
-    In every slot it maximises v-hat.x + sqrt(sigma-hat^2.x), exactly; search and ties are those of
+    In every slot it maximises v-hat.x + sqrt(sigma-hat^2.x); how exactly, and ties, are those of
     :class:`GangIndexPolicy`. With a sequence ``delta`` both statistics are rounded up to multiples of 1/xi
     and 1/xi^2 as in (16) to (18), where m is the most channels that can be chosen at once.
 

@@ -23,7 +23,8 @@ class IndexPolicy(ABC):
     every run, by no simple rule.
 
     With a ``gap`` above 0 the search may end with an index of which 1 + gap times is proved to be as much as
-    the largest. Untried channels are counted exactly all the same.
+    the largest; without one too, where that takes too long. Untried channels are counted exactly all the
+    same.
 
     Attributes
     ----------

@@ -23,7 +23,7 @@ from ...models.placement.schedule import NOTHING, Schedule
 from ...models.placement.simulator import Simulator, blank_state, rooms, stacked
 from ...models.stopwatch import library
 from .. import cp_sat
-from ..base import Budget, OracleError, PartProgress, Report, WhyStopped, checked
+from ..base import Budget, OracleError, PartProgress, Report, WhyStopped, checked, rounding
 from .exact_kernels import (
     BEST,
     CUT,
@@ -406,6 +406,9 @@ class _CpModel:
         ]
         self.price = math.gcd(WEIGHT_UNIT, *varying)
         terms: list[Any] = [WEIGHT_UNIT // self.price * end for end in self.end]
+        latest = self._latest()
+        coefficients = [(WEIGHT_UNIT + price) // self.price for price in prices]
+        self.reach = sum(many * last for many, last in zip(coefficients, latest, strict=True))
         fixed = -WEIGHT_UNIT * sum(instance.jobs.submit.tolist())
         for i, price in enumerate(prices):
             if isinstance(self.size[i], int):
@@ -453,7 +456,7 @@ class _CpModel:
         starts = np.array([solver.value(start) * self.unit for start in self.start], dtype=np.int64)
         rows = [(*key, solver.value(count)) for key, count in self.counts.items() if solver.value(count)]
         self.value = round(solver.objective_value) * step + self.fixed
-        bound = math.ceil(solver.best_objective_bound - 1e-6) * step + self.fixed
+        bound = math.ceil(solver.best_objective_bound - rounding(0, float(self.reach))) * step + self.fixed
         ended = WhyStopped.ROUNDS if whole else WhyStopped.TIME_LIMIT
         return (starts, np.array(rows, dtype=np.int64)), bound, ended
 

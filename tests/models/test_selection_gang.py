@@ -127,6 +127,27 @@ def test_the_index_is_that_of_the_best_of_all_decisions(
     assert most_tasks(s, untried, arrivals).marked == count.max()
 
 
+@settings(max_examples=25, deadline=None)
+@given(st.floats(0.01, 1.0), st.integers(2, 12))
+def test_a_bound_of_equal_values_loses_no_task_by_rounding(value: float, count: int) -> None:
+    """All tasks fit, though not on one server: what they earn is a multiple of the value, after rounding."""
+    instance = SelectionGangInstance(
+        channels=[[q, r] for q in range(count) for r in range(2)],
+        task_port=[0] * count,
+        demand=[[1]] * count,
+        capacity=[[count - 1]] * 2,
+        minimum=[1],
+        mean=[value] * (2 * count),
+        arrivals=[[1]],
+    )
+    for time_limit in (0.0, 1e-3, None):
+        found = gang(instance, method="highs", time_limit=time_limit)
+        assert found.bound is not None
+        assert Fraction(found.bound) >= count * Fraction(value) * (1 - Fraction(1, 2**52))
+    assert found.value == pytest.approx(count * value, rel=1e-15)
+    assert found.why_stopped is WhyStopped.PROVED
+
+
 @pytest.mark.parametrize("least", [1e-9, 1e-12, 1e-18, 1e-30, 5e-324])
 def test_widths_that_no_solver_tells_apart_have_the_best_index_all_the_same(least: float) -> None:
     s, jobs = BINDING.setting, np.ones(3, dtype=int)
