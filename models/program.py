@@ -261,8 +261,11 @@ class CvxpyProgram(Program):
 
     def zeros(self) -> dict[str, np.ndarray]:
         """Return every variable by its name, all of them 0 or at their limit next to it."""
-        limits = {name: one.get_bounds() for name, one in self.variables.items()}
-        return {name: _next_to_0(name, limits[name][0], limits[name][1], whole) for name, whole in self.whole().items()}
+        found = {}
+        for name, whole in self.whole().items():
+            low, high = self.variables[name].get_bounds()
+            found[name] = _next_to_0(name, low, high, whole)
+        return found
 
     def whole(self) -> dict[str, np.ndarray]:
         """Return for every variable by its name whether it is whole or 0/1, entry by entry."""

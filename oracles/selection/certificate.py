@@ -148,7 +148,8 @@ class _Search:
         near = most <= (1.0 + NEAR) * known + 2.0 * math.ulp(known)  # else the prices prove too little
         if not free or (near and self._closes(on, off, number)):
             return self._exactly(on, off, number)
-        branch = max(free, key=lambda e: (min(x[e], 1.0 - x[e]) * self._slot.worth[e], self._slot.worth[e]))
+        worth = {e: self._slot.worth[e] / self._proof.scale for e in free}
+        branch = max(free, key=lambda e: (min(x[e], 1.0 - x[e]) * worth[e], worth[e]))
         hints = [*hints[-RECENT + 1 :], number]
         without = yield self.grow(on, off | {branch}, hints)
         return [branch, without, (yield self.grow(on | {branch}, off, hints))]

@@ -85,7 +85,7 @@ def gang(
     return concluded(
         decision,
         value,
-        max(bound, value),  # they may differ by rounding alone
+        max(bound, value) + rounding(setting.channels + setting.slots, bound),
         budget,
         f"{_WORDS[method]}, once per arrival pattern",
         SlotCertificate(arrivals, index, np.array([best.value for best in full]), bounds),

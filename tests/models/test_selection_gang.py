@@ -687,3 +687,19 @@ def test_the_policy_says_that_it_needs_arrivals() -> None:
     hidden = next(iter(BINDING.episode(frozenset())))
     with pytest.raises(InputError, match="needs to see the arrivals"):
         policy.decide(hidden)
+
+
+def test_a_policy_says_how_far_its_indices_were_from_the_largest(monkeypatch: pytest.MonkeyPatch) -> None:
+    policy, instance = GangEsdp(), generate("tiny", 3, slots=30)
+    play(policy, instance)
+    assert (policy.unproved, policy.largest_gap) == (0, pytest.approx(0.0, abs=1e-6))
+    exact = gang_program.best_gang_index
+
+    def late(*given: Any, **more: Any) -> Any:
+        found = exact(*given, **more)
+        return found._replace(bound=1.25 * found.value, closed=False)
+
+    monkeypatch.setattr(gang_program, "best_gang_index", late)
+    play(policy, instance)
+    assert policy.unproved == len(instance.arrivals)
+    assert policy.largest_gap == pytest.approx(0.2)
