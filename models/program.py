@@ -391,6 +391,7 @@ def _proven_by_cones(data: Any, x: np.ndarray, z: np.ndarray) -> float:
 
 def _ranges(rows: Any, limit: np.ndarray, equal: int) -> tuple[np.ndarray, np.ndarray]:
     """Return ranges of the variables that rows (at most a limit each, the first equal to it) leave them."""
+    rows.eliminate_zeros()
     matrix = rows.tocoo()
     both = matrix.row < equal  # equations hold the other way round, too
     row = np.concatenate([matrix.row, matrix.row[both] + rows.shape[0]])

@@ -22,16 +22,20 @@ LARGEST_ROW = 2**62
 
 
 class WholeModel(NamedTuple):
-    """A CP-SAT model whose objective is a program's, less ``offset`` and times 2^``bits``, at most."""
+    """A CP-SAT model whose objective is a program's, less ``offset`` and times 2^``bits``, at most.
+
+    It is that if it is ``exact``.
+    """
 
     model: Any
     variables: list[tuple[Any, Any]]
     bits: int
     offset: float
+    exact: bool
 
     def objective(self, bound: float) -> tuple[float, float]:
         """Return what is surely not below the program's objective by one of the model, and its rounding."""
-        if self.bits == EXACT_BITS:  # what CP-SAT says is less than half off the whole number that it has
+        if self.exact:  # what CP-SAT says is less than half off the whole number that it has
             return math.ldexp(round(bound), -self.bits) + self.offset, 0.0
         above = math.ldexp(bound, -self.bits) + self.offset
         lost = cp_sat.lost(self.bits) + rounding(0, abs(above) + abs(self.offset))
@@ -75,10 +79,10 @@ def whole_model(program: PyomoProgram) -> WholeModel | str:
     reach = math.fsum(abs(cost) * top for cost, top in zip(costs, most, strict=True))
     bits, offset = cp_sat.BITS - math.frexp(reach)[1], float(form.c_offset[0])
     exact = all(math.ldexp(number, EXACT_BITS).is_integer() for number in (*costs, offset))
-    if exact and reach + abs(offset) < MOST_EXACT:
-        bits = EXACT_BITS
+    exact = exact and reach + abs(offset) < MOST_EXACT
+    bits = EXACT_BITS if exact else bits
     whole = [round(math.ldexp(cost, bits)) for cost in costs]
     for number, cost, top in zip(whole, costs, most, strict=True):
         offset += math.ldexp(abs(number - math.ldexp(cost, bits)) * top, -bits)
     model.maximize(sum(number * one for number, one in zip(whole, x, strict=True)))
-    return WholeModel(model, list(zip(form.columns, x, strict=True)), bits, offset)
+    return WholeModel(model, list(zip(form.columns, x, strict=True)), bits, offset, exact)
