@@ -25,7 +25,7 @@ from clairvoyant.models.base import DecisionError, InputError, Instance, Origin,
 from clairvoyant.models.duality import Linear, proven
 from clairvoyant.models.placement.instance import PlacementInstance
 from clairvoyant.models.placement.program import placement_program
-from clairvoyant.models.program import CvxpyProgram, Program, PyomoProgram, Solved
+from clairvoyant.models.program import CvxpyProgram, Program, PyomoProgram, Solved, SolverError
 from clairvoyant.models.selection.instance import SelectionInstance
 from clairvoyant.models.selection.program import slot_program
 from clairvoyant.online.play import Replay, play
@@ -425,10 +425,10 @@ def test_no_bound_of_cones_is_below_what_another_solver_reaches(seed: int) -> No
 
     scaled = linprog(-cost * most, rows * most, limit, bounds=(0.0, 1.0), method="highs")
     try:
-        found = declared(hand(program, cost.tolist()), method="clarabel")
-    except OracleError:  # where Clarabel fails nothing is said
+        bound = program().solve(solver="clarabel").bound
+    except SolverError:  # where Clarabel fails nothing is said
         return
-    assert found.bound is None or found.bound >= -scaled.fun * (1.0 - 1e-9) - 1e-12
+    assert bound is None or bound >= -scaled.fun * (1.0 - 1e-7) - 1e-9
 
 
 @pytest.mark.parametrize("most", [1e3, 1e6, 1e9, 2e11 + 1 / 3, 1e12, 1e14])
