@@ -116,13 +116,10 @@ picture: setup  ## draw docs/regret.svg, the picture of the README, anew
 	sed '1s/<svg /<svg style="background:#fff;color:#222" /' \
 		reports/claims/figures/allocation-regret-over-time.svg > docs/regret.svg
 
-PRETRAINED := online/placement/learned/pretrained
 
 # Goes on in reports/training where it was stopped; without that folder it begins anew.
-networks: training  ## train the networks of the package by their plans and seeds (hours)
-	@for file in $(PRETRAINED)/*.npz; do name=$$(basename $$file .npz); \
-		$(NO_GPU) $(BIN)/clairvoyant train $(PRETRAINED)/$${name%-*}.toml --seed $${name##*-} --out reports/training/$$name && \
-		cp reports/training/$$name/best.npz $$file || exit 1; done
+networks: training  ## train the networks of the package by their plans and seeds, side by side (hours)
+	$(NO_GPU) $(BIN)/python .ci/networks.py
 
 .venv/.docs: requirements-docs.lock $(STAMP)
 	$(PIP) --no-deps -r requirements-docs.lock
