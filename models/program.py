@@ -20,6 +20,7 @@ import numpy as np
 
 from . import stopwatch
 from .base import ClairvoyantError, InputError, write_whole
+from .cones import proven_by_cones
 from .duality import Linear, proven
 from .stopwatch import library
 
@@ -37,13 +38,6 @@ TIGHT: dict[str, Any] = {
     "small_matrix_value": 1e-12,
 }
 """Options of HiGHS for such programs."""
-
-
-PASSES = 3
-"""How often the ranges of variables are derived from rows and each other."""
-
-OUTWARDS = 1e-12
-"""What rounding may take from a range, as a part of what is added up."""
 
 
 def power_of_two(number: float) -> float:
@@ -127,6 +121,8 @@ class Solved:
     duals: Mapping[str, np.ndarray] = field(default_factory=dict)
     # What multipliers prove of the objective; ``None`` with whole variables, see :func:`.mixed.bound_of`.
     bound: float | None = None
+    # Whether the bound holds only if no variable without limits is twice as large as the solver says.
+    guessed: bool = False
 
 
 Decisions = Callable[[Mapping[str, np.ndarray]], Sequence[Any]]
@@ -316,10 +312,10 @@ class CvxpyProgram(Program):
                 self.problem.unpack_results(raw, chain, inverse)
         except (cvxpy.error.SolverError, ValueError) as error:  # ValueError: an answer that CVXPY cannot read
             raise SolverError(f"{chosen}: {str(error).splitlines()[0]}") from error
-        bound = self._bound(chosen, data, raw, inverse[-1])
+        bound, guessed = self._bound(chosen, data, raw, inverse[-1])
         met = {variable.id for variable in self.problem.variables()}
         if any(one.value is None and one.id in met for one in self.variables.values()):
-            return Solved(self.problem.status, None, {}, bound=bound)
+            return Solved(self.problem.status, None, {}, bound=bound, guessed=guessed)
         duals = {name: part.dual_value for name, part in self.constraints.items()}
         return Solved(
             status=self.problem.status,
@@ -330,21 +326,22 @@ class CvxpyProgram(Program):
             },
             duals={name: np.asarray(dual) for name, dual in duals.items() if dual is not None},
             bound=bound,
+            guessed=guessed,
         )
 
-    def _bound(self, solver: str, data: Any, raw: Any, inverse: Any) -> float | None:
-        """Return the bound that the multipliers of HiGHS or Clarabel prove of CVXPY's minimisation."""
+    def _bound(self, solver: str, data: Any, raw: Any, inverse: Any) -> tuple[float | None, bool]:
+        """Return the bound that the multipliers of HiGHS or Clarabel prove, and whether on a guess."""
         if self.mixed or self.problem.status not in ("optimal", "optimal_inaccurate"):
-            return None  # a simplex or an interior point that is cut off may be on either side
+            return None, False  # a simplex or an interior point that is cut off may be on either side
+        bound, guessed = -math.inf, False
         if solver == "HIGHS":
             linear = self.linear_form()
             bound = proven(linear, linear.columns, np.array(raw["solution"].row_dual))
         elif solver == "CLARABEL":
-            bound = _proven_by_cones(data, np.array(raw.x), np.array(raw.z))
-        else:
-            return None
-        sign = -1.0 if self.maximised else 1.0
-        return sign * float(bound + inverse["offset"]) if math.isfinite(bound) else None
+            bound, guessed = proven_by_cones(data, np.array(raw.x), np.array(raw.z))
+        if not math.isfinite(bound):
+            return None, False
+        return (-1.0 if self.maximised else 1.0) * float(bound + inverse["offset"]), guessed
 
     def _write(self, path: Path) -> None:
         cvxpy = library("cvxpy")
@@ -366,52 +363,6 @@ class CvxpyProgram(Program):
         )
         if highs.writeModel(str(path)) == library("highspy").HighsStatus.kError:
             raise SolverError("HiGHS could not write the model")
-
-
-def _proven_by_cones(data: Any, x: np.ndarray, z: np.ndarray) -> float:
-    """Return the bound that multipliers prove of CVXPY's minimisation over cones.
-
-    What they leave of the costs counts at the worst end of each variable's range (:func:`_ranges`). A
-    variable without an end there is taken to be no more than twice what the solver says, and multipliers to
-    be in the dual cones, but for those of linear rows, which are made to be.
-    """
-    matrix, equal, many = data["A"].tocsc(), data["dims"].zero, data["dims"].zero + data["dims"].nonneg
-    z = np.concatenate([z[:equal], np.maximum(z[equal:many], 0.0), z[many:]])
-    slope = data["P"] @ x if "P" in data else np.zeros(len(x))
-    left = matrix.T @ z + data["c"] + slope
-    low, high = _ranges(matrix[:many].tocsr(), data["b"], equal)
-    worst = np.where(left > 0.0, low, high)
-    ended = np.isfinite(worst)
-    taken = np.where(ended, left * np.where(ended, worst, 0.0), -2.0 * np.abs(left * x))
-    error = max(128, len(z) + 4) * 2.0**-52 * (abs(matrix).T @ np.abs(z) + np.abs(data["c"]) + np.abs(slope))
-    ranged = np.isfinite(low) & np.isfinite(high)
-    widest = np.where(ranged, np.maximum(np.abs(low), np.abs(high)), 2.0 * np.abs(x))
-    return math.fsum([*(-data["b"] * z), *(-0.5 * slope * x), *taken, *(-error * widest)])
-
-
-def _ranges(rows: Any, limit: np.ndarray, equal: int) -> tuple[np.ndarray, np.ndarray]:
-    """Return ranges of the variables that rows (at most a limit each, the first equal to it) leave them."""
-    rows.eliminate_zeros()
-    matrix = rows.tocoo()
-    both = matrix.row < equal  # equations hold the other way round, too
-    row = np.concatenate([matrix.row, matrix.row[both] + rows.shape[0]])
-    at, entry = (np.concatenate([of, sign * of[both]]) for of, sign in ((matrix.col, 1), (matrix.data, -1.0)))
-    limit = np.concatenate([limit[: rows.shape[0]], -limit[:equal]])
-    low, high = np.full(rows.shape[1], -np.inf), np.full(rows.shape[1], np.inf)
-    for _ in range(PASSES):
-        least = np.where(entry > 0.0, low[at], high[at])  # where a term is least
-        open_ = ~np.isfinite(least)
-        term = np.where(open_, 0.0, entry * np.where(open_, 0.0, least))
-        total, gross, many = (
-            np.bincount(row, weights, len(limit)) for weights in (term, np.abs(term), open_.astype(float))
-        )
-        known = many[row] == open_  # what the others come to at least
-        end = (limit[row] - (total[row] - term)) / entry
-        slack = OUTWARDS * (np.abs(limit) + gross)[row] / np.abs(entry)
-        upper, lower = known & (entry > 0.0), known & (entry < 0.0)
-        np.minimum.at(high, at[upper], (end + slack)[upper])
-        np.maximum.at(low, at[lower], (end - slack)[lower])
-    return low, high
 
 
 def _rows_and_columns(data: Any) -> tuple[Any, Any, tuple[Any, Any], tuple[Any, Any]]:

@@ -247,7 +247,7 @@ def _by_library(program: Program, solver: str, sign: float, budget: Budget) -> _
         bound += sign * TOLERANCE[solver] * max(1.0, abs(bound))
     variables = None if solved.value is None else solved.variables
     source = "our branch and bound on multipliers of linear programs" if mixed else "the solver's multipliers"
-    if solver == CLARABEL:
+    if solved.guessed:
         source += ", if no variable without limits is twice as large as it says"
     limited = solved.status in LIMITED or (mixed and budget.over)
     return _Found(variables, bound, f"{name}; bound: {source}", limited)
