@@ -226,9 +226,14 @@ class CvxpyProgram(Program):
     title, equations
         For people to read.
     curved
-        The non-linear part of the problem, in words; empty for a linear program.
+        The non-linear part of the problem, in words, if it has one.
     decisions
         See :class:`Program`.
+
+    Raises
+    ------
+    InputError
+        If the problem is not convex by CVXPY's rules.
     """
 
     def __init__(
@@ -242,12 +247,14 @@ class CvxpyProgram(Program):
         curved: str = "",
         decisions: Decisions | None = None,
     ) -> None:
+        if not problem.is_dcp():
+            raise InputError("problem: it is not convex by CVXPY's rules")
         self.problem = problem
         self.variables = dict(variables)
         self.constraints = dict(constraints)
         self.title = title
         self.equations = equations
-        self.curved = curved
+        self.curved = "" if self.linear else curved or "it is not linear"
         self.decisions = decisions
 
     @property
@@ -279,8 +286,8 @@ class CvxpyProgram(Program):
 
     @property
     def linear(self) -> bool:
-        """Whether the problem is a linear program."""
-        return not self.curved
+        """Whether the problem is a linear program, but for whole variables."""
+        return bool(self.problem.is_qp() and self.problem.objective.args[0].is_pwl())
 
     def linear_form(self) -> Linear:
         """Return the linear program that CVXPY makes of it: what is maximised with the other sign."""

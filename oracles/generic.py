@@ -216,6 +216,8 @@ def _solver(program: Program, method: str, sign: float) -> Callable[[Budget], _F
     why = {CP_SAT: form, HIGHS: curved}.get(method, "")
     if method == CLARABEL and not isinstance(program, CvxpyProgram):
         why = "it is not declared in CVXPY"
+    if curved and program.mixed:
+        why = f"it has whole variables, and {curved}"
     if why:
         raise InputError(f"method: {method!r} does not take the program: {why}")
     chosen = CLARABEL if curved or method == CLARABEL else HIGHS

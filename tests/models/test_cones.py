@@ -5,7 +5,7 @@ from collections.abc import Callable
 from types import SimpleNamespace
 from typing import Any
 
-import cvxpy as cp
+import cvxpy
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -13,6 +13,8 @@ from hypothesis import strategies as st
 
 from clairvoyant.models.cones import Cones, proven_by_cones
 from clairvoyant.models.program import CvxpyProgram, SolverError
+
+cp: Any = cvxpy  # its types are incomplete
 
 DIMS = SimpleNamespace(
     zero=2, nonneg=3, soc=[1, 2, 3, 5], psd=[1, 3], exp=2, p3d=[0.3, 0.9], pnd=[[0.2, 0.3, 0.5]]
@@ -101,7 +103,7 @@ def water(slope: Callable[[float, np.ndarray], np.ndarray], w: np.ndarray, most:
         middle = (low + high) / 2.0
         over = np.clip(slope(math.exp(middle), w), 0.0, most).sum() > most
         low, high = (middle, high) if over else (low, middle)
-    return np.clip(slope(math.exp(high), w), 0.0, most) * (1.0 - 1e-12)
+    return np.asarray(np.clip(slope(math.exp(high), w), 0.0, most) * (1.0 - 1e-12))
 
 
 def power(x: Any) -> Any:

@@ -1,5 +1,6 @@
 """A declared program is enough for an oracle: the problems' own oracles judge it, and it judges programs."""
 
+import importlib
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from fractions import Fraction
@@ -401,6 +402,43 @@ def test_only_the_whole_entries_of_a_variable_are_rounded() -> None:
     found = declared(hand(program, [1.0, 1.0, 1.0]))
     assert found.decision == [[1.0, pytest.approx(0.4), 2.0]]
     assert found.value == pytest.approx(3.4)
+
+
+def squares(**options: Any) -> Callable[[], CvxpyProgram]:
+    """Return what declares the distance of x from (1.3, 2.6), squared."""
+    cp: Any = importlib.import_module("cvxpy")
+
+    def program() -> CvxpyProgram:
+        x = cp.Variable(2, name="x", **options)
+        problem = cp.Problem(cp.Maximize(-cp.sum_squares(x - np.array([1.3, 2.6]))), [x >= 0, x <= 2])
+        return CvxpyProgram(
+            problem, {"x": x}, {}, title="", equations=(), decisions=lambda v: [v["x"].tolist()]
+        )
+
+    return program
+
+
+def test_what_is_not_linear_is_seen_without_being_told() -> None:
+    found = squares()().solve()
+    assert found.value == pytest.approx(-0.36)
+    assert found.bound == pytest.approx(-0.36)
+    with pytest.raises(InputError, match="'highs' does not take the program: it is not linear"):
+        declared(hand(squares(), [1.0, 1.0]), method="highs")
+
+
+@pytest.mark.parametrize("method", ["auto", "highs", "clarabel"])
+def test_whole_variables_in_what_is_not_linear_are_refused(method: str) -> None:
+    with pytest.raises(InputError, match="it has whole variables, and it is not linear"):
+        declared(hand(squares(integer=True), [1.0, 1.0]), method=method)
+
+
+def test_what_is_not_convex_is_refused() -> None:
+    cp: Any = importlib.import_module("cvxpy")
+
+    x = cp.Variable(name="x")
+    problem = cp.Problem(cp.Maximize(cp.square(x)), [x >= 0, x <= 1])
+    with pytest.raises(InputError, match="problem: it is not convex"):
+        CvxpyProgram(problem, {"x": x}, {}, title="", equations=())
 
 
 @settings(max_examples=60, deadline=None)
