@@ -203,3 +203,27 @@ def test_what_rests_on_a_guess_is_said() -> None:
     solved = CvxpyProgram(free, {"x": x}, {}, title="", equations=()).solve(solver="clarabel")
     assert solved.guessed
     assert solved.bound == pytest.approx(1.0, rel=1e-6)
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("n", [1, 2, 4])
+def test_bounds_over_other_cones_are_near_too(n: int) -> None:
+    matrix = np.random.default_rng(n).normal(size=(n, n))
+    matrix = matrix + matrix.T
+    x, whole = cp.Variable(n, name="x"), cp.Variable((n, n), symmetric=True, name="x")
+    rows = [x >= 0.0, x <= 7.0, cp.sum(x) <= 7.0]
+    cases = [
+        (cp.Maximize(cp.geo_mean(x, approx=False)), rows, x, 7.0 / n),
+        (cp.Minimize(cp.pnorm(x - 1.0, 3, approx=False)), [x >= 2.0, x <= 3.0], x, n ** (1.0 / 3.0)),
+        (
+            cp.Maximize(cp.trace(matrix @ whole)),
+            [whole >> 0, cp.trace(whole) == 1.0],
+            whole,
+            float(np.linalg.eigvalsh(matrix)[-1]),
+        ),
+    ]
+    for objective, limits, variable, best in cases:
+        program = CvxpyProgram(cp.Problem(objective, limits), {"x": variable}, {}, title="", equations=())
+        solved = program.solve(solver="clarabel")
+        assert not solved.guessed
+        assert solved.bound == pytest.approx(best, rel=1e-6)
