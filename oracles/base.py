@@ -229,15 +229,15 @@ class Optimum(Shown, Generic[DecisionType]):
     def _checked_certificate(self) -> tuple[dict[str, Any], Statement]:
         """Return its certificate and the statement that this proves."""
         writer = certificate_writer(self.problem, self.oracle, self.writer)
-        decision, proof = writer(self.instance, self)
         certificate = {
             "version": VERSION,
             "problem": self.problem,
             "oracle": self.oracle,
             "digest": self.digest,
         }
-        certificate |= {"claims": {}, "decision": decision, "proof": proof}
         try:
+            decision, proof = writer(self.instance, self)
+            certificate |= {"claims": {}, "decision": decision, "proof": proof}
             statement = derive(self.instance.to_dict(), certificate)
         except (RejectedError, UnreadableError) as error:
             raise OracleError(

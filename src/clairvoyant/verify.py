@@ -155,8 +155,8 @@ def read_object(path: str) -> dict[str, Any]:
             text = stream.read(MOST_BYTES + 1)
         need(len(text) <= MOST_BYTES, f"{path}: more than {MOST_BYTES} bytes")
         data = json.loads(text.decode("utf-8"), object_pairs_hook=_without_doubles)
-    except (OSError, EOFError, ValueError, RecursionError, zlib.error) as error:
-        raise UnreadableError(f"{path}: cannot be read: {error}") from None
+    except (OSError, EOFError, MemoryError, ValueError, RecursionError, zlib.error) as error:
+        raise UnreadableError(f"{path}: cannot be read: {str(error) or repr(error)}") from None
     need(isinstance(data, dict), f"{path}: not an object")
     return data
 
@@ -579,7 +579,7 @@ def check_allocation_gang(data: dict[str, Any], _: str, decision: Any, proof: An
 #
 # where any other job may run if that is positive, as x <= y for tasks, and minimum y <= sum x for jobs.
 
-MOST_STATES = 2**16  # no table of the dynamic program becomes larger
+MOST_STATES = 2**24  # no table of the dynamic program becomes larger, times its channels, or 256
 
 
 class Selection(Instance):
@@ -694,7 +694,7 @@ class Slot:
                 after = tuple(map(add, used, self.of.demand[e]))
                 if all(map(le, after, room)):
                     best[after] = max(best.get(after, 0), worth + gain[e])
-            need(len(best) <= MOST_STATES, "proof.trees: a table that takes too much room")
+            need(len(best) * max(256, len(channels)) <= MOST_STATES, "proof.trees: a table is too large")
         return max(best.values())
 
 
@@ -757,10 +757,12 @@ def density(item: Any, left: list[int]) -> int:
     return (item[0] << 60) // max([1, *((a << 60) // max(1, n) for a, n in zip(item[2], left, strict=True))])
 
 
-def fullest(items: list[Any], left: list[int], least: int) -> int:
-    """Return the most that whole (price, limit, needs) bring within ``left``; at least ``least``."""
-    states = [(items, left, 0)]  # what may still be added, what is left, and what is brought so far
-    while states:
+def fullest(items: list[Any], left: list[int]) -> int:
+    """Return the most that whole (price, limit, needs) bring within ``left``."""
+    least, states = 0, [(items, left, 0)]  # what may still be added, what is left, what is brought so far
+    for _ in range(MOST_STEPS):
+        if not states:
+            return least
         items, left, paid = states.pop()
         least = max(least, paid)
         most = [min([n, *(has // x for has, x in zip(left, a, strict=True) if x)]) for _, n, a in items]
@@ -774,7 +776,7 @@ def fullest(items: list[Any], left: list[int], least: int) -> int:
             tried = range(0 if any(needs) else most[0], most[0] + 1)  # what needs nothing is in nobody's way
             after = ([has - n * a for has, a in zip(left, needs, strict=True)] for n in tried)
             states += [(rest, room, paid + n * price) for n, room in zip(tried, after, strict=True)]
-    return least
+    raise RejectedError("it takes too many steps to find what fills a machine best")
 
 
 class Admission:
@@ -857,7 +859,7 @@ class Admission:
             for (h, left), prices in product(enumerate(rows), self.prices[number][side]):
                 every = zip(prices, (room[h] for room in rooms), self.needs[side], strict=True)
                 items = sorted((one for one in every if one[0]), key=lambda one: -density(one, left))
-                total += fullest(items, left, 0)
+                total += fullest(items, left)
         return total
 
     def _best(self, number: int, i: int, limits: Any) -> int | None:
@@ -1119,7 +1121,7 @@ CHECKERS: dict[str, dict[str, Callable[[dict[str, Any], str, Any, Any], Derived]
 }
 
 # what comes of files that hold something else than they should, wherever that is met
-MALFORMED = (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError)
+MALFORMED = (ArithmeticError, AttributeError, LookupError, MemoryError, RecursionError, TypeError, ValueError)
 
 
 def derive(data: Any, certificate: Any) -> Statement:
@@ -1156,12 +1158,10 @@ def main(arguments: Sequence[str]) -> int:
     try:
         need(len(arguments) == 2, "usage: verify.py FILE CERTIFICATE")
         print("\n".join(check(*map(read_object, arguments)).lines))
-    except RejectedError as error:
-        print(f"rejected: {error}")
-        return 1
-    except UnreadableError as error:
-        print(f"error: {error}", file=sys.stderr)
-        return 2
+    except (RejectedError, UnreadableError) as error:
+        bad = isinstance(error, UnreadableError)
+        print(f"{'error' if bad else 'rejected'}: {error}", file=sys.stderr if bad else sys.stdout)
+        return 1 + bad
     return 0
 
 

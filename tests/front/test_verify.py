@@ -28,7 +28,7 @@ from clairvoyant import verify
 from clairvoyant.models.admission.schedule import Offer, cheapest_schedule
 from clairvoyant.models.base import InputError, Instance
 from clairvoyant.oracles.allocation import optimum as gangs
-from clairvoyant.oracles.base import Optimum, WhyStopped
+from clairvoyant.oracles.base import Optimum, OracleError, WhyStopped
 from clairvoyant.problems import read_instance
 from clairvoyant.testing import admission, allocation, placement, selection, selection_gang
 from clairvoyant.testing.kit import times
@@ -825,6 +825,55 @@ def test_a_search_that_is_too_long_is_rejected(made: Any, monkeypatch: pytest.Mo
         of.ways(run, 0)
 
 
+def test_what_fills_a_machine_is_not_looked_for_without_end(
+    made: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Sixty workers that pay what they need, and nearly none of the sets of them fills a machine."""
+    needs = [1000 + 17 * (number**3 % 60) for number in range(60)]
+    items = [(need + number % 4, 10, [need]) for number, need in enumerate(needs)]
+    monkeypatch.setattr(verify, "MOST_STEPS", 5000)
+    with pytest.raises(RejectedError, match="too many steps"):
+        verify.fullest(items, [20_001])
+    assert verify.fullest(items[:3], [5000]) == max(
+        sum(n * price for n, (price, _, _) in zip(counts, items, strict=False))
+        for counts in itertools.product(range(6), repeat=3)
+        if sum(n * need for n, need in zip(counts, needs, strict=False)) <= 5000
+    )
+    monkeypatch.setattr(verify, "MOST_STEPS", 1)
+    with pytest.raises(RejectedError, match="too many steps"):
+        derive(*read(made["admission/offline"]))
+    optimum = cv.solve(cv.generate("admission", size="tiny", seed=1))
+    with pytest.raises(OracleError, match="certificate is rejected: it takes too many steps"):
+        optimum.verified()
+
+
+def test_tables_are_smaller_where_there_are_many_channels(made: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    data, certificate = read(made["selection/clairvoyant"])
+    use = certificate | {"proof": {"prices": [], "trees": ["table"] * len(certificate["proof"]["trees"])}}
+    known = derive(data, use)
+    assert known.bound == derive(data, certificate).bound
+    monkeypatch.setattr(verify, "MOST_STATES", 256)  # a single amount
+    with pytest.raises(UnreadableError, match="a table is too large"):
+        derive(data, use)
+
+
+def test_files_that_memory_does_not_hold_are_refused(
+    made: Any, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def full(*_: Any, **__: Any) -> None:
+        raise MemoryError
+
+    files = [*map(str, made["selection/clairvoyant"])]
+    assert verify.main(files) == 0
+    with monkeypatch.context() as patch:
+        patch.setitem(verify.CHECKERS["selection"], "clairvoyant", full)
+        assert verify.main(files) == 2
+        assert "MemoryError" in capsys.readouterr().err
+    monkeypatch.setattr("json.loads", full)
+    assert verify.main(files) == 2
+    assert "cannot be read: MemoryError" in capsys.readouterr().err
+
+
 def test_a_search_is_deeper_than_calls_of_python_may_be(monkeypatch: pytest.MonkeyPatch) -> None:
     """Sixty unlike jobs, each of which takes both machines: some 1,800 levels."""
     monkeypatch.setattr(verify, "MOST_STEPS", 2000)
@@ -898,21 +947,21 @@ ITEMS = st.lists(
 
 
 @settings(max_examples=80)
-@given(ITEMS, st.tuples(st.integers(0, 12), st.integers(0, 12)), st.integers(0, 20))
-def test_a_machine_is_filled_as_enumeration_does(items: list[Any], left: Any, least: int) -> None:
+@given(ITEMS, st.tuples(st.integers(0, 12), st.integers(0, 12)))
+def test_a_machine_is_filled_as_enumeration_does(items: list[Any], left: Any) -> None:
     numbers = itertools.product(*(range(limit + 1) for _, limit, _ in items))
     sums = [
         sum(price * n for (price, _, _), n in zip(items, ns, strict=True))
         for ns in numbers
         if all(sum(a[r] * n for (_, _, a), n in zip(items, ns, strict=True)) <= left[r] for r in (0, 1))
     ]
-    assert verify.fullest(items, list(left), least) == max([least, *sums])
+    assert verify.fullest(items, list(left)) == max(sums)
 
 
 @pytest.mark.parametrize("needs", [[(0, 0)], [(1, 0), (0, 1)], [(1, 0), (0, 0), (0, 1)]])
 def test_a_machine_is_filled_at_once_with_what_fits_together(needs: list[tuple[int, int]]) -> None:
     items = [(1, 6, needs[i % len(needs)]) for i in range(60)]
-    assert verify.fullest(items, [360, 360], 0) == 360
+    assert verify.fullest(items, [360, 360]) == 360
 
 
 @st.composite
@@ -1038,18 +1087,18 @@ def test_the_fullest_machine_is_that_of_enumeration_in_any_order(
         if all(sum(row[r] for row in rows) <= has for r, has in enumerate(left)):
             want = max(want, sum(n * price for n, (price, *_) in zip(way, items, strict=True)))
     for order in (items, sorted(items, key=lambda one: -verify.density(one, left))):
-        assert verify.fullest(list(order), left, 0) == want
+        assert verify.fullest(list(order), left) == want
 
 
 def test_who_needs_nothing_multiplies_nothing() -> None:
     """All of it is taken, and no other number is tried: there are a million."""
     items = [(price, 10**6, [0, 0]) for price in range(1, 9)] + [(100, 3, [2, 1])]
-    assert verify.fullest(items, [5, 5], 0) == 10**6 * 36 + 200
+    assert verify.fullest(items, [5, 5]) == 10**6 * 36 + 200
 
 
 def test_a_machine_may_be_filled_with_thousands_of_jobs() -> None:
-    assert verify.fullest([(3, 2, [5])] * 1500, [10_000], 0) == 2000 * 3
-    assert verify.fullest([(3, 2, [5])] * 1500, [1 << 60], 7) == 3000 * 3
+    assert verify.fullest([(3, 2, [5])] * 1500, [10_000]) == 2000 * 3
+    assert verify.fullest([(3, 2, [5])] * 1500, [1 << 60]) == 3000 * 3
 
 
 def test_what_brings_most_for_what_it_takes_comes_first() -> None:
