@@ -30,6 +30,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
 from fractions import Fraction
 from functools import cache, lru_cache
+from heapq import heappop, heappush
 from itertools import accumulate, product
 from operator import add, itemgetter, le, lt, mul, sub
 from typing import Any, NamedTuple
@@ -226,10 +227,7 @@ def priced(uses: Any, **shapes: Sequence[int]) -> list[list[Any]]:
 def flat(rows: Any) -> Iterator[Any]:
     """Yield the numbers in nested lists."""
     for row in rows:
-        if isinstance(row, list):
-            yield from flat(row)
-        else:
-            yield row
+        yield from flat(row) if isinstance(row, list) else (row,)
 
 
 class Instance:
@@ -733,6 +731,7 @@ CONTENT = ("horizon", "resources", "worker_servers", "parameter_servers", "jobs"
 COUNT = {"horizon": "c", "arrival": "c", "epochs": "w", "chunks": "c", "minibatches": "w"}
 RATES = ("minibatch_time", "gradient_size", "worker_bandwidth", "server_bandwidth")
 EARNS, EXP = ("priority", "decay", "target"), Context(60, Emin=-(10**6), Emax=10**6)
+MOST_FILLS = 2**9  # in so many steps the best that fills a machine is found, or what nothing exceeds
 
 
 def doubles(value: Any, whole: bool = False) -> Any:
@@ -752,31 +751,33 @@ def sigmoid(top: Fraction, x: Fraction) -> tuple[Fraction, Fraction]:
     return (low if x <= near else Fraction(0)), (high if x >= near else top)
 
 
-def density(item: Any, left: list[int]) -> int:
-    """Return about what a (price, limit, needs) brings for all of the amount of which it needs the most."""
-    return (item[0] << 60) // max([1, *((a << 60) // max(1, n) for a, n in zip(item[2], left, strict=True))])
+def within(items: list[Any], left: list[int], r: int) -> int:
+    """Return what (price, limit, needs) bring at most if parts of them count, and of needs only one."""
+    has = left[r]
+    for price, most, needs in sorted(items, key=lambda one: -((one[0] << 60) // max(1, one[2][r]))):
+        has -= most * needs[r]
+        if has < 0:  # at the rate of this one, whatever is sold at a better one brings more
+            more = (n * max(0, p * needs[r] - price * a[r]) for p, n, a in items)
+            return -(-(price * left[r] + sum(more)) // needs[r])
+    return sum(n * price for price, n, _ in items)
 
 
 def fullest(items: list[Any], left: list[int]) -> int:
-    """Return the most that whole (price, limit, needs) bring within ``left``."""
-    least, states = 0, [(items, left, 0)]  # what may still be added, what is left, what is brought so far
-    for _ in range(MOST_STEPS):
-        if not states:
-            return least
-        items, left, paid = states.pop()
-        least = max(least, paid)
-        most = [min([n, *(has // x for has, x in zip(left, a, strict=True) if x)]) for _, n, a in items]
-        # no more than what fits of each alone, nor, as needs add up to no more than left, than least if by
-        # some need all prices are at most least / left
-        lack = least - paid
-        alone = sum(n * p for n, (p, _, _) in zip(most, items, strict=True)) <= lack
-        rates = (all(a[r] and lack * a[r] >= has * p for p, _, a in items) for r, has in enumerate(left))
-        if not alone and not any(rates):
-            (price, _, needs), *rest = items
-            tried = range(0 if any(needs) else most[0], most[0] + 1)  # what needs nothing is in nobody's way
-            after = ([has - n * a for has, a in zip(left, needs, strict=True)] for n in tried)
-            states += [(rest, room, paid + n * price) for n, room in zip(tried, after, strict=True)]
-    raise RejectedError("it takes too many steps to find what fills a machine best")
+    """Return the most that whole (price, limit, needs) bring within ``left``, or a bound if it is far."""
+    # what nothing exceeds, with its sign turned; order; what may be added; what is left; what is brought
+    states, bound = [(-sum(n * p for p, n, _ in items), 0, 0, items, left, 0)], 0
+    for number in range(MOST_FILLS):
+        bound, _, _, items, left, brought = heappop(states)
+        if not items:
+            break
+        (price, limit, needs), *rest = items
+        most = min([limit, *(has // a for has, a in zip(left, needs, strict=True) if a)])
+        for n in range(0 if any(needs) else most, most + 1):  # what needs nothing is in nobody's way
+            room, after = [has - n * a for has, a in zip(left, needs, strict=True)], brought + n * price
+            kept = [one for one in rest if all(map(le, one[2], room))]
+            more = min(within(kept, room, r) for r in range(len(room)))
+            heappush(states, (-after - more, -number, -n, kept, room, after))
+    return -bound
 
 
 class Admission:
@@ -855,10 +856,9 @@ class Admission:
         """Return the most that all machines are paid in all slots."""
         total = 0
         for side, rows in enumerate(self.has):
-            rooms = [job[-1][side] for job in self.jobs]
             for (h, left), prices in product(enumerate(rows), self.prices[number][side]):
-                every = zip(prices, (room[h] for room in rooms), self.needs[side], strict=True)
-                items = sorted((one for one in every if one[0]), key=lambda one: -density(one, left))
+                every = zip(prices, (job[-1][side][h] for job in self.jobs), self.needs[side], strict=True)
+                items = sorted((one for one in every if one[0]), key=itemgetter(0), reverse=True)
                 total += fullest(items, left)
         return total
 
@@ -982,9 +982,8 @@ class Placement(Instance):
     def free(self, run: Run) -> list[list[int]]:
         """Return what is free on each machine."""
         free = [*self.machines]
-        for job, on, _ in run.running:
-            for k, count in on.items():
-                free[k] = [f - count * a for f, a in zip(free[k], self.need[job], strict=True)]
+        for job, k, n in ((job, k, n) for job, on, _ in run.running for k, n in on.items()):
+            free[k] = [f - n * a for f, a in zip(free[k], self.need[job], strict=True)]
         return free
 
     def rooms(self, job: int, free: list[list[int]]) -> list[int]:
