@@ -20,8 +20,9 @@ from ..base import Budget, Optimum
 from ..deep import unrolled
 from .branch import Branching, Limits, affordable, leaves
 
-MOST_NODES = 500
-"""Nodes after which leaves are left open: the bound is then above the value."""
+MOST_NODES, MOST_WORK = 500, 2**33
+"""Nodes after which leaves are left open: the bound is then above the value; and the most nodes times slots,
+machines and the cube of the jobs, like which the time grows that they take."""
 
 CLOSED, NEAR = 44, 20
 """A leaf is closed if its bound is above the best value by at most 2^-44 of it, the rounding of prices; or by
@@ -32,10 +33,19 @@ def of_schedule(instance: AdmissionInstance, optimum: Optimum[Schedule]) -> tupl
     """Return the schedule, or a better one, and the prices and the tree that prove that it is the best."""
     decision = [side.tolist() for side in (optimum.decision.workers, optimum.decision.servers)]
     search = _Search(instance, decision, optimum.bound or 0.0)
-    tree = search.grow(MOST_NODES) if affordable(instance) else 0
+    tree = search.grow(_most_nodes(instance)) if affordable(instance) else 0
     used = sorted({number for number, _ in leaves(tree)})
     prices = [search.prices[number].tolist() for number in used]
     return search.decision, {"prices": prices, "tree": unrolled(_renumbered(tree, used))}
+
+
+def _most_nodes(instance: AdmissionInstance) -> int:
+    """Return how many nodes a tree may have."""
+    setting = instance.setting
+    machines = len(setting.worker_units) + len(setting.server_units)
+    return min(
+        MOST_NODES, MOST_WORK // (setting.horizon * max(1, machines) * max(1, len(instance.jobs)) ** 3)
+    )
 
 
 def _renumbered(tree: Any, used: list[int]) -> Generator[Any, Any, Any]:

@@ -72,6 +72,21 @@ def write(folder: Path, name: str, member: int, design: Design) -> None:
     checkpoint.write(folder / f"{name}-{member}.npz", content)
 
 
+def test_longer_trainings_are_one_more_reading_of_those_that_have_some(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    kept = {"das-settings": 5, "da-settings": 5, "das-settings-long": 2, "da-settings-long": 1}
+    monkeypatch.setattr(policies, "members", lambda name: [*range(kept.get(name, 0))])
+    ours, printed, long = trained.readings(["das", "da", "fifo-consolidate"]).items()
+    assert ours == ("our settings", {})
+    assert printed == ("settings of Appendix D", {"das": "das-settings", "da": "da-settings"})
+    assert long == ("settings of Appendix D, a core-hour", {"das": "das-settings-long", "da": "da-settings"})
+    kept["das-settings-long"] = 1
+    assert [*trained.readings(["das", "da"])] == ["our settings", "settings of Appendix D"]
+    kept["da-settings"] = 1
+    assert [*trained.readings(["das", "da"])] == ["our settings"]
+
+
 def record(folder: Path, curves: Mapping[str, Any], jobs: int = PAPER_JOBS) -> None:
     """Put trainings on record."""
     told = {name: {"jobs": jobs, "curve": np.transpose(curve).tolist()} for name, curve in curves.items()}

@@ -185,12 +185,12 @@ def test_a_tree_proves_more_than_the_oracle_did(tmp_path: Path) -> None:
     assert float(certified.statement.value) == pytest.approx(cv.solve(instance).value, rel=1e-12)
 
 
-@pytest.mark.parametrize("limit", ["MOST_NODES", "MOST_STEPS"])
+@pytest.mark.parametrize("limit", ["MOST_NODES", "MOST_WORK", "MOST_STEPS"])
 def test_admission_leaves_open_what_takes_too_long(
     limit: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     optimum = cv.solve(cv.generate("admission", "tiny", 2))
-    monkeypatch.setattr(jobs if limit == "MOST_NODES" else branch, limit, 1)
+    monkeypatch.setattr(branch if limit == "MOST_STEPS" else jobs, limit, 1)
     certified = optimum.save_certificate(tmp_path / "c.json")
     assert "not certified: the certificate proves a gap of 0." in certified.status
 

@@ -330,7 +330,7 @@ def plot_learning(found: Mapping[str, Sequence[np.ndarray]]) -> list[Figure]:
     kinds = defaultdict[str, dict[str, Any]](dict)
     for name, of in found.items():
         ours = "evolution" if name.startswith("evolved") else "changes"
-        printed = "printed settings" if name.endswith(("-settings", "-literal")) else ours
+        printed = "printed settings" if name.endswith(("-settings", "-settings-long", "-literal")) else ours
         x, _y = of[0]
         y = np.array([np.interp(x, *one) for one in of])
         kind = "our settings" if name in trained.PAPER else printed

@@ -266,12 +266,17 @@ def _p_of(mean: float, *effects: np.ndarray) -> float:
 def readings(names: Iterable[str]) -> dict[str, dict[str, str]]:
     """Return by which other networks names are to be replaced in each reading of how they were trained.
 
-    By our settings; and by those of Appendix D, if there are such networks of all that have them.
+    By our settings; by those of Appendix D, if there are such networks of all that have them; and by these
+    with a core-hour for each training, of those of which there are such networks, if there are any.
     """
+    found: dict[str, dict[str, str]] = {"our settings": {}}
     printed = {name: f"{name}-settings" for name in names if name in ABLATIONS}
-    if any(len(policies.members(name)) < FEWEST for name in printed.values()):
-        return {"our settings": {}}
-    return {"our settings": {}, "settings of Appendix D": printed}
+    if printed and all(len(policies.members(name)) >= FEWEST for name in printed.values()):
+        found["settings of Appendix D"] = printed
+        long = {name: f"{of}-long" for name, of in printed.items()}
+        if kept := {name: of for name, of in long.items() if len(policies.members(of)) >= FEWEST}:
+            found["settings of Appendix D, a core-hour"] = printed | kept
+    return found
 
 
 def contest(
