@@ -20,9 +20,9 @@ from ..base import Budget, Optimum
 from ..deep import unrolled
 from .branch import Branching, Limits, affordable, leaves
 
-MOST_NODES, MOST_WORK = 500, 2**33
+MOST_NODES, MOST_WORK = 500, 2**39
 """Nodes after which leaves are left open: the bound is then above the value; and the most nodes times slots,
-machines and the cube of the jobs, like which the time grows that they take."""
+machines and the fourth power of the jobs, about like which the time grows that they take."""
 
 CLOSED, NEAR = 44, 20
 """A leaf is closed if its bound is above the best value by at most 2^-44 of it, the rounding of prices; or by
@@ -44,7 +44,7 @@ def _most_nodes(instance: AdmissionInstance) -> int:
     setting = instance.setting
     machines = len(setting.worker_units) + len(setting.server_units)
     return min(
-        MOST_NODES, MOST_WORK // (setting.horizon * max(1, machines) * max(1, len(instance.jobs)) ** 3)
+        MOST_NODES, MOST_WORK // (setting.horizon * max(1, machines) * max(1, len(instance.jobs)) ** 4)
     )
 
 
