@@ -267,6 +267,9 @@ class Program:
         )
         self._known: set[Any] = set()
         self._columns: list[Run | Filling] = []
+        # Of the columns that are runs, up to so many: place, job and the slot in which it is done; workers.
+        self._stacked, self._facts = 0, np.zeros((0, 3), dtype=np.int64)
+        self._workers = np.zeros((0, self._horizon), dtype=np.int64)
         self._x = np.zeros(0)
         count = self._size + self._jobs + len(self._machines)
         upper = np.concatenate([np.zeros(self._size), np.ones(count - self._size)])
@@ -281,8 +284,9 @@ class Program:
     def enter(self, limits: Limits) -> None:
         """Go to the node with these limits."""
         self._limit(limits)
-        allowed = [math.inf if self._allowed(one) else 0.0 for one in self._columns]
-        upper = np.array([1.0 if must else 0.0 for must in self._must] + allowed)
+        upper = np.full(self._jobs + len(self._columns), math.inf)
+        upper[: self._jobs] = self._must
+        upper[self._jobs + self._forbidden()] = 0.0
         index = np.arange(len(upper), dtype=np.int32)
         self._highs.changeColsBounds(len(upper), index, np.zeros(len(upper)), upper)
         for i, must in enumerate(self._must):
@@ -300,13 +304,19 @@ class Program:
             bool(self._low[:, i].any()) or self._done[i][1] <= self._horizon for i in range(self._jobs)
         ]
 
-    def _allowed(self, one: Run | Filling) -> bool:
-        """Return whether a column keeps the limits of the node."""
-        if isinstance(one, Filling):
-            return True
-        least, most = self._done[one.job]
-        low, high, y = self._low[:, one.job], self._high[:, one.job], one.counts[0]
-        return bool(least <= one.done <= most and (low <= y).all() and (y <= high).all())
+    def _forbidden(self) -> np.ndarray:
+        """Return the places of the columns that do not keep the limits of the node."""
+        fresh = enumerate(self._columns[self._stacked :], self._stacked)
+        new = [(place, one) for place, one in fresh if isinstance(one, Run)]
+        if new:
+            facts = np.array([(place, one.job, one.done) for place, one in new], dtype=np.int64)
+            self._facts = np.concatenate([self._facts, facts])
+            self._workers = np.concatenate([self._workers, np.array([one.counts[0] for _, one in new])])
+        self._stacked = len(self._columns)
+        (place, job, done), (least, most) = self._facts.T, np.array(self._done).reshape(-1, 2).T
+        low, high = self._low.T[job], self._high.T[job]
+        kept = ((low <= self._workers) & (self._workers <= high)).all(axis=1)
+        return np.asarray(place[~(kept & (least[job] <= done) & (done <= most[job]))])
 
     def answer(self, price: np.ndarray) -> tuple[float, int]:
         """Add the best runs and fillings at some prices; return the bound, and how many are new."""
