@@ -95,9 +95,7 @@ def told(trainings: Sequence[Training]) -> str:
         of = [*some]
         left = sum(one.left() for one in of)
         lines.append(f"{name}: {sum(one.done for one in of)} of {len(of)} done, {left:,} iterations left")
-    done, left = (
-        sum(numbers) for numbers in zip(*((one.done, one.left()) for one in trainings), strict=True)
-    )
+    done, left = sum(one.done for one in trainings), sum(one.left() for one in trainings)
     return "\n".join([*lines, f"{done} of {len(trainings)} trainings done, {left:,} iterations left"])
 
 
