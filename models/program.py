@@ -315,11 +315,13 @@ class CvxpyProgram(Program):
             with warnings.catch_warnings():  # the status that we return says the same
                 warnings.filterwarnings("ignore", "Solution may be inaccurate")
                 data, chain, inverse = self.problem.get_problem_data(chosen, solver_opts=options)
-                raw = chain.solve_via_data(self.problem, data, solver_opts=options)
-                self.problem.unpack_results(raw, chain, inverse)
+                unit = _unit_of(data) if chosen == "CLARABEL" else 1.0
+                data, raw, unit = self._answer(data, chain, inverse, options, unit)
         except (cvxpy.error.SolverError, ValueError) as error:  # ValueError: an answer that CVXPY cannot read
             raise SolverError(f"{chosen}: {str(error).splitlines()[0]}") from error
-        bound, guessed = self._bound(chosen, data, raw, inverse[-1])
+        sign, offset = -1.0 if self.maximised else 1.0, float(inverse[-1]["offset"])
+        proved, guessed = self._bound(chosen, data, raw)
+        bound = sign * (proved * unit + offset) if math.isfinite(proved) else None
         met = {variable.id for variable in self.problem.variables()}
         if any(one.value is None and one.id in met for one in self.variables.values()):
             return Solved(self.problem.status, None, {}, bound=bound, guessed=guessed)
@@ -331,24 +333,40 @@ class CvxpyProgram(Program):
                 name: np.asarray(v.value) if v.id in met else np.full(v.shape, np.nan)
                 for name, v in self.variables.items()
             },
-            duals={name: np.asarray(dual) for name, dual in duals.items() if dual is not None},
+            duals={name: np.asarray(dual) * unit for name, dual in duals.items() if dual is not None},
             bound=bound,
             guessed=guessed,
         )
 
-    def _bound(self, solver: str, data: Any, raw: Any, inverse: Any) -> tuple[float | None, bool]:
-        """Return the bound that the multipliers of HiGHS or Clarabel prove, and whether on a guess."""
+    def _answer(
+        self, data: Any, chain: Any, inverse: Any, options: Mapping[str, Any], unit: float
+    ) -> tuple[Any, Any, float]:
+        """Return what a solver gets and answers, with costs in a unit; or in 1, if it finds nothing so."""
+        given = data | {name: data[name] / unit for name in ("c", "P") if name in data and unit != 1.0}
+        try:
+            raw = chain.solve_via_data(self.problem, given, solver_opts=options)
+            self.problem.unpack_results(raw, chain, inverse)
+        except library("cvxpy").error.SolverError:
+            if unit == 1.0:
+                raise
+            return self._answer(data, chain, inverse, options, 1.0)
+        if unit != 1.0 and str(self.problem.status).startswith(("infeasible", "unbounded")):
+            return self._answer(data, chain, inverse, options, 1.0)
+        return given, raw, unit
+
+    def _bound(self, solver: str, data: Any, raw: Any) -> tuple[float, bool]:
+        """Return what the multipliers of HiGHS or Clarabel prove of CVXPY's minimisation, but for its offset.
+
+        It is minus infinity if they prove nothing; and whether it rests on a guess.
+        """
         if self.mixed or self.problem.status not in ("optimal", "optimal_inaccurate"):
-            return None, False  # a simplex or an interior point that is cut off may be on either side
-        bound, guessed = -math.inf, False
+            return -math.inf, False  # a simplex or an interior point that is cut off may be on either side
         if solver == "HIGHS":
             linear = self.linear_form()
-            bound = proven(linear, linear.columns, np.array(raw["solution"].row_dual))
-        elif solver == "CLARABEL":
-            bound, guessed = proven_by_cones(data, np.array(raw.x), np.array(raw.z))
-        if not math.isfinite(bound):
-            return None, False
-        return (-1.0 if self.maximised else 1.0) * float(bound + inverse["offset"]), guessed
+            return proven(linear, linear.columns, np.array(raw["solution"].row_dual)), False
+        if solver == "CLARABEL":
+            return proven_by_cones(data, np.array(raw.x), np.array(raw.z))
+        return -math.inf, False
 
     def _write(self, path: Path) -> None:
         cvxpy = library("cvxpy")
@@ -370,6 +388,14 @@ class CvxpyProgram(Program):
         )
         if highs.writeModel(str(path)) == library("highspy").HighsStatus.kError:
             raise SolverError("HiGHS could not write the model")
+
+
+def _unit_of(data: Any) -> float:
+    """Return a power of two near to the largest cost of CVXPY's minimisation."""
+    largest = max(
+        float(np.abs(data["c"]).max(initial=0.0)), float(abs(data["P"]).max()) if "P" in data else 0.0
+    )
+    return power_of_two(largest) or 1.0
 
 
 def _rows_and_columns(data: Any) -> tuple[Any, Any, tuple[Any, Any], tuple[Any, Any]]:

@@ -227,3 +227,27 @@ def test_bounds_over_other_cones_are_near_too(n: int) -> None:
         solved = program.solve(solver="clarabel")
         assert not solved.guessed
         assert solved.bound == pytest.approx(best, rel=1e-6)
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("cost", [4.9e-10, 4.9e-7, 1.0, 3.0e7])
+def test_costs_of_any_size_are_solved_alike(cost: float) -> None:
+    """Three equal shares of 62,234; at costs of 1e-7 Clarabel calls a twenty-fourth of the mean optimal."""
+    x = cp.Variable(3, name="x")
+    limits = {"amount": cp.sum(x) <= 62234.0}
+    problem = cp.Problem(cp.Maximize(cost * cp.geo_mean(x)), [x >= 0.0, x <= 62234.0, *limits.values()])
+    solved = CvxpyProgram(problem, {"x": x}, limits, title="", equations=()).solve(solver="clarabel")
+    best = cost * 62234.0 / 3.0
+    assert solved.value == pytest.approx(best, rel=1e-5)
+    assert solved.bound == pytest.approx(best, rel=1e-4)
+    assert solved.bound is not None
+    assert solved.bound >= best * (1.0 - 1e-9)
+    assert solved.duals["amount"] == pytest.approx(cost / 3.0, rel=1e-4)
+
+
+def test_what_is_infeasible_or_unbounded_is_said_in_any_unit() -> None:
+    x = cp.Variable(name="x")
+    for rows, status in (([x >= 2.0, x <= 1.0], "infeasible"), ([x <= 1.0], "unbounded")):
+        problem = cp.Problem(cp.Minimize(1e-6 * x), rows)
+        solved = CvxpyProgram(problem, {"x": x}, {}, title="", equations=()).solve(solver="clarabel")
+        assert (solved.status, solved.value, solved.bound) == (status, None, None)
