@@ -19,6 +19,8 @@ from typing import Any
 
 import numpy as np
 
+from .stopwatch import library
+
 PASSES = 4
 """How often the ranges of variables are derived from rows, cones and each other."""
 
@@ -164,11 +166,10 @@ def _ranges(
     The costs of P count as 0 at least. Cones of three rows have two more rows for each factor of
     :meth:`Cones.products`, which are at least 0 as well.
     """
-    from scipy.sparse import csr_array, vstack
-
-    rows, threes = csr_array(matrix), [*cones.products()]
+    sparse = library("scipy.sparse")
+    rows, threes = sparse.csr_array(matrix), [*cones.products()]
     h, k, j = np.array(threes, dtype=np.int64).reshape(-1, 3).T
-    every = vstack([rows, rows[h] - rows[k], rows[h] + rows[k], csr_array(cost[None])]).tocsr()
+    every = sparse.vstack([rows, rows[h] - rows[k], rows[h] + rows[k], sparse.csr_array(cost[None])]).tocsr()
     every.eliminate_zeros()
     all_limits = np.concatenate([limit, limit[h] - limit[k], limit[h] + limit[k], [most]])
     factors = len(limit) + np.arange(len(h)), len(limit) + len(h) + np.arange(len(h))
