@@ -80,7 +80,10 @@ def test_what_is_named_is_trained_and_kept_and_what_fails_is_said(
     assert records["short-7"]["jobs"] == 3 * 1 * 5
     validated = [[lines[at]["steps"], round(lines[at]["validation"], 3)] for at in (1, 2)]
     assert records["short-7"]["curve"] == validated
-    assert records["short-7"]["seconds"] > 0.0
+    log = (networks.Training("short", "7").folder / "progress.jsonl").read_text("utf-8").splitlines()
+    steps, speed = zip(*((line["steps"], line["speed"]) for line in map(json.loads, log)), strict=True)
+    seconds = [(now - before) / fast for before, now, fast in zip((0, *steps), steps, speed, strict=False)]
+    assert records["short-7"]["seconds"] == round(sum(seconds), 1)
     assert not (tmp_path / "short-1.npz").exists()
 
     assert networks.main(["--left"]) == 0  # of what the package now has
