@@ -78,11 +78,14 @@ def _starts(forecast, rules):  # type: ignore[no-untyped-def]
     """Write the rows that start now into ``rows`` and return how many; jobs that do not fit are skipped."""
     table, state = forecast.table, forecast.work
     free, at = state.free.copy(), 0
+    total = np.empty(free.shape[1], dtype=np.int64)
+    sim.summed(free, total)
     for job in sim.waiting(state):
         need, instances = table.need[job], table.instances[job]
-        if sim.fits(free, need, instances):
+        if sim.enough(total, need, instances) and sim.fits(free, need, instances):
             ranked = sim.machine_order(rules[job], free, table.capacity, need, instances)
             at = sim.fill(free, need, instances, ranked, job, forecast.rows, at)
+            sim.summed(free, total)
     return at
 
 

@@ -23,13 +23,16 @@ from ...models.program import CAREFUL, SOLVER_TOLERANCE, in_highs
 from ...models.stopwatch import library
 from ..base import Budget, OracleError, PartProgress, rounding
 from . import branch_kernels as kernels
-from .bound import alone, unit_of
+from .bound import Priced, alone, unit_of
 
 MOST_ROUNDS = 60
 """Linear programs of a node."""
 
 MOST_STEPS = 2**22
 """Steps of the tables of all jobs, up to which there are prices and a tree; they take some milliseconds."""
+
+FEW_JOBS = 20
+"""With more jobs, prices of capacity are where the first node begins; with fewer, nothing is."""
 
 PULLS = (0.2, 0.6)
 """The weights of the best prices in the smoothing of the program's, in turns."""
@@ -75,6 +78,22 @@ def affordable(instance: AdmissionInstance) -> bool:
     horizon = instance.setting.horizon
     steps = sum((horizon - job.arrival + 1) * job.work * min(job.chunks, job.work) for job in instance.jobs)
     return steps <= MOST_STEPS
+
+
+def asked(instance: AdmissionInstance, capacity: Priced) -> np.ndarray:
+    """Return what jobs pay for a worker and a parameter server in a slot at prices of capacity: the least.
+
+    Its shape is (2, T, I); it is 0 before a job has arrived.
+    """
+    setting = instance.setting
+    price = np.zeros((2, setting.horizon, len(instance.jobs)))
+    for job in (job for job in instance.jobs if job.index not in instance.never):
+        costs = capacity.worker_prices @ job.worker_demand, capacity.server_prices @ job.server_demand
+        for side, cost, room in zip(
+            price, costs, (setting.worker_room(job), setting.server_room(job)), strict=True
+        ):
+            side[job.arrival - 1 :, job.index] = cost[job.arrival - 1 :, room > 0].min(axis=1)
+    return price
 
 
 def leaves(tree: Any, limits: Limits | None = None) -> Iterator[tuple[int, Limits]]:
@@ -126,13 +145,16 @@ class Branching(ABC):
     """The search for a tree whose leaves are closed by prices, and the prices so far.
 
     A tree is the number of prices, or a list (job, n, tree, tree) or (job, slot, n, tree, tree): the slot in
-    which a job is done, or its workers in a slot, are at most n, or more.
+    which a job is done, or its workers in a slot, are at most n, or more. Of many jobs, the first node begins
+    at prices of ``capacity``.
     """
 
-    def __init__(self, instance: AdmissionInstance, budget: Budget) -> None:
+    def __init__(self, instance: AdmissionInstance, budget: Budget, capacity: Priced | None = None) -> None:
         self.instance, self.budget = instance, budget
         self.prices: list[np.ndarray] = []
-        self.keep(np.zeros((2, instance.setting.horizon, len(instance.jobs))))
+        self._first = self.keep(np.zeros((2, instance.setting.horizon, len(instance.jobs))))
+        if capacity is not None and len(instance.jobs) > FEW_JOBS:
+            self._first = self.keep(asked(instance, capacity))
         self._heap: list[tuple[float, int, _Node]] = []
         self._count = itertools.count()
 
@@ -166,7 +188,7 @@ class Branching(ABC):
         largest.
         """
         top = [0]
-        node: _Node | None = None if self.closes(0, {}) else _Node(math.inf, {}, top, 0, 0)
+        node: _Node | None = None if self.closes(0, {}) else _Node(math.inf, {}, top, 0, self._first)
         for done in range(most_nodes):
             if node is None and self._heap:
                 node = heapq.heappop(self._heap)[-1]

@@ -9,11 +9,48 @@ import numpy as np
 
 from ...models.compiled import njit
 
-MOST_TRIES = 100_000
-"""Steps of the search for the best filling of a machine; beyond, its relaxation bounds it."""
+FEW_TRIES, MOST_TRIES = 200, 100_000
+"""Steps of the search for the best filling of a machine, before resources are weighed, and after; beyond, its
+relaxation bounds it."""
+
+WEIGHINGS, FIRST_RATE, SLOWER = 60, 0.3, 0.97
+"""Rounds in which resources of a machine are weighed, and the rate of the first and of each next one."""
+
+SLACK = 1e-11
+"""More than what rounding adds to the shares of a machine that are taken."""
 
 NEAR = 1.0 + 1e-13
 """No filling is looked for that is better by no more than this."""
+
+
+@njit(cache=True, error_model="numpy")
+def weigh(price, share, weights):  # type: ignore[no-untyped-def]
+    """Write weights of the resources at which all of a machine, at the best price per weight, is worth least.
+
+    ``share`` is what a worker (or parameter server) of each job takes of the machine's resources, shape
+    (n, R). The weights sum up to 1; they are found by multiplication, the dearest job's resources each time.
+    """
+    resources, least, rate = share.shape[1], np.inf, FIRST_RATE
+    now = np.full(resources, 1.0 / resources)
+    for _ in range(WEIGHINGS):
+        dearest, most = 0, 0.0
+        for q in range(price.size):
+            weight = 0.0
+            for r in range(resources):
+                weight += now[r] * share[q, r]
+            if price[q] > most * weight:
+                dearest, most = q, price[q] / weight
+        if most < least:
+            least = most
+            weights[:] = now
+        largest, total = share[dearest].max(), 0.0
+        if largest == 0.0:
+            return
+        for r in range(resources):
+            now[r] *= np.exp(rate * share[dearest, r] / largest)
+            total += now[r]
+        now /= total
+        rate *= SLOWER
 
 
 @njit(cache=True, error_model="numpy")
@@ -21,28 +58,57 @@ def fill(price, room, need, has, best):  # type: ignore[no-untyped-def]
     """Write the filling of a machine that pays most into ``best``; return an upper bound of what it pays.
 
     ``price`` is that of a worker (or parameter server) of each job, of which ``room`` fit on the empty
-    machine; ``need`` is what it takes of each resource, shape (I, R), and ``has`` what the machine has. Jobs
-    are tried one after the other, the costliest first. What may follow pays no more than all that is left of
-    any one resource, at the best price per unit of it.
+    machine; ``need`` is what it takes of each resource, shape (I, R), and ``has`` what the machine has. The
+    costliest jobs are tried first; if that takes long, those with the best price per weighted sum of the
+    resources (:func:`weigh`), whose capacity then limits what follows, too.
+    """
+    jobs = np.argsort(-price * room)
+    size, resources = 0, has.size
+    while size < jobs.size and price[jobs[size]] * room[jobs[size]] > 0.0:
+        size += 1
+    jobs = jobs[:size]
+    share = np.zeros((size, resources + 1))
+    for q in range(size):
+        for r in range(resources):
+            if need[jobs[q], r] > 0.0:
+                share[q, r] = need[jobs[q], r] / has[r]
+    bound, found = descend(price, room, need, has, jobs, share[:, resources], (FEW_TRIES, NEAR), best)
+    if found:
+        return bound
+    weights = np.zeros(resources)
+    weigh(price[jobs], share[:, :resources], weights)
+    for q in range(size):
+        for r in range(resources):
+            share[q, resources] += weights[r] * share[q, r]
+    order = np.argsort(-price[jobs] / share[:, resources], kind="mergesort")
+    within = MOST_TRIES, 1.0 + 2.0 * SLACK
+    return descend(price, room, need, has, jobs[order], share[order, resources], within, best)[0]
+
+
+@njit(cache=True, error_model="numpy")
+def descend(price, room, need, has, jobs, share, within, best):  # type: ignore[no-untyped-def]
+    """Return an upper bound of what a filling pays, as :func:`fill`, and whether none pays more than best.
+
+    The jobs are tried in their order. ``share`` is what a worker (or parameter server) of each takes of the
+    weighted sum of all resources, which is 1; 0 if they have not been weighed. What may follow pays no more
+    than all that is left of any one resource, or of that sum, at the best price per unit of it. ``within`` is
+    the most steps, and the factor on what is found within which nothing better is looked for.
     """
     best[:] = 0
-    order = np.argsort(-price * room)
-    size = 0
-    while size < order.size and price[order[size]] * room[order[size]] > 0.0:
-        size += 1
-    resources = has.size
-    ratio, left = np.zeros((size + 1, resources)), np.empty((size + 1, resources))
+    size, resources, (most_tries, near) = jobs.size, has.size, within
+    ratio, left = np.zeros((size + 1, resources + 1)), np.empty((size + 1, resources + 1))
     for q in range(size - 1, -1, -1):
-        i = order[q]
+        i = jobs[q]
         for r in range(resources):
             ratio[q, r] = max(ratio[q + 1, r], price[i] / need[i, r] if need[i, r] > 0.0 else np.inf)
-    left[0] = has
+        ratio[q, -1] = max(ratio[q + 1, -1], price[i] / share[q] if share[q] > 0.0 else np.inf)
+    left[0, :-1], left[0, -1] = has, 1.0 + SLACK
     paid, counts, most, tries = np.zeros(size + 1), np.zeros(size, dtype=np.int64), 0.0, 0
     q, deeper, whole = 0, True, np.inf
     while q >= 0:
         if deeper:
             bound = np.inf if q < size else 0.0
-            for r in range(resources):
+            for r in range(resources + 1):
                 if ratio[q, r] < np.inf:
                     bound = min(bound, ratio[q, r] * left[q, r])
             if tries == 0:
@@ -51,14 +117,14 @@ def fill(price, room, need, has, best):  # type: ignore[no-untyped-def]
                 most = paid[q]
                 best[:] = 0
                 for p in range(q):
-                    best[order[p]] = counts[p]
+                    best[jobs[p]] = counts[p]
             tries += 1
-            if tries > MOST_TRIES:
-                return max(most, whole)
-            if paid[q] + bound <= most * NEAR:
+            if tries > most_tries:
+                return max(most, whole) * near, False
+            if paid[q] + bound <= most * near:
                 q, deeper = q - 1, False
                 continue
-            i = order[q]
+            i = jobs[q]
             counts[q] = room[i]
             for r in range(resources):
                 if need[i, r] > 0.0:
@@ -68,12 +134,13 @@ def fill(price, room, need, has, best):  # type: ignore[no-untyped-def]
         else:
             q -= 1
             continue
-        i = order[q]
+        i = jobs[q]
         for r in range(resources):
             left[q + 1, r] = left[q, r] - counts[q] * need[i, r]
+        left[q + 1, -1] = max(0.0, left[q, -1] - counts[q] * share[q])
         paid[q + 1] = paid[q] + counts[q] * price[i]
         q, deeper = q + 1, True
-    return most * NEAR
+    return most * near, True
 
 
 @njit(cache=True, error_model="numpy")

@@ -18,6 +18,7 @@ from ...models.admission.schedule import Schedule
 from ...verify import Admission, RejectedError
 from ..base import Budget, Optimum
 from ..deep import unrolled
+from .bound import Priced
 from .branch import Branching, Limits, affordable, leaves
 
 MOST_NODES, MOST_WORK = 500, 2**39
@@ -32,7 +33,7 @@ at most 2^-20, if that is no more than the oracle's bound."""
 def of_schedule(instance: AdmissionInstance, optimum: Optimum[Schedule]) -> tuple[Any, Any]:
     """Return the schedule, or a better one, and the prices and the tree that prove that it is the best."""
     decision = [side.tolist() for side in (optimum.decision.workers, optimum.decision.servers)]
-    search = _Search(instance, decision, optimum.bound or 0.0)
+    search = _Search(instance, decision, optimum.bound or 0.0, optimum.certificate)
     tree = search.grow(_most_nodes(instance)) if affordable(instance) else 0
     used = sorted({number for number, _ in leaves(tree)})
     prices = [search.prices[number].tolist() for number in used]
@@ -59,11 +60,13 @@ def _renumbered(tree: Any, used: list[int]) -> Generator[Any, Any, Any]:
 class _Search(Branching):
     """The search for a tree of the checker, and the best decision that was met."""
 
-    def __init__(self, instance: AdmissionInstance, decision: list[Any], bound: float) -> None:
+    def __init__(
+        self, instance: AdmissionInstance, decision: list[Any], bound: float, capacity: Priced | None
+    ) -> None:
         self.of, self.decision = Admission(instance.to_dict()), decision
         self.value: int = self.of.value(decision)
         self._bound = math.floor(Fraction(bound) * self.of.scale)
-        super().__init__(instance, Budget(0.0, None))
+        super().__init__(instance, Budget(0.0, None), capacity)
 
     @property
     def _most(self) -> int:

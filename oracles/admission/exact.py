@@ -18,6 +18,7 @@ from ...models.program import CAREFUL, PyomoProgram, SolverError, in_highs, line
 from ...models.stopwatch import library
 from .. import cp_sat
 from ..base import Budget, OracleError, PartProgress, Report, checked, rounding
+from .bound import Priced
 from .branch import Branching, Limits, affordable, leaves
 
 TOLERANCE = 1e-9
@@ -54,16 +55,17 @@ def by_branching(
     budget: Budget,
     progress: PartProgress | None = None,
     start: Schedule | None = None,
+    capacity: Priced | None = None,
 ) -> Part:
     """Solve (14)-(18) by branch and price (:class:`.branch.Branching`).
 
     The bound is computed at the end from the prices of all leaves, by :meth:`.branch.Program.bound`.
-    Arguments and result are as for :func:`by_highs`.
+    It begins at prices of ``capacity``. Other arguments and the result are as for :func:`by_highs`.
     """
     first = _first_schedule(instance, start)
     if not affordable(instance):
         return Part(first, _ceiling(instance), "tables of branch and price too large")
-    search = _Search(instance, budget.part(GROWING), first)
+    search = _Search(instance, budget.part(GROWING), first, capacity)
 
     def with_value(done: float, text: str, *, value: float = math.nan, bound: float = math.nan) -> None:
         del value
@@ -81,8 +83,10 @@ def by_branching(
 class _Search(Branching):
     """Branch and price, and the best schedule that was met."""
 
-    def __init__(self, instance: AdmissionInstance, budget: Budget, first: Schedule) -> None:
-        super().__init__(instance, budget)
+    def __init__(
+        self, instance: AdmissionInstance, budget: Budget, first: Schedule, capacity: Priced | None = None
+    ) -> None:
+        super().__init__(instance, budget, capacity)
         self.schedule, self.value = first, _value(instance, first)
 
     @property
@@ -109,6 +113,7 @@ def by_highs(
     budget: Budget,
     progress: PartProgress | None = None,
     start: Schedule | None = None,
+    capacity: Priced | None = None,
 ) -> Part:
     """Solve the compact program (1)-(13) by HiGHS, whose bound is not believed: it can be wrong (1.14).
 
@@ -134,7 +139,7 @@ def by_highs(
     method = "integer program (Pyomo, HiGHS)"
     if affordable(instance):
         return replace(
-            by_branching(instance, budget, progress, first), method=f"{method} and branch and price"
+            by_branching(instance, budget, progress, first, capacity), method=f"{method} and branch and price"
         )
     value = _value(instance, first)
     allowed = 0.5 * budget.gap * value

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 
 from ...models.admission.instance import AdmissionInstance
 from ...models.admission.schedule import Schedule
 from ...models.draw import choose
 from ..base import Budget, Incumbent, Optimum, OracleEntry, ProgressCallback, WhyStopped
 from .bound import Priced, columns, lagrangian_bound, quick, volume, without_prices
-from .branch import affordable
+from .branch import FEW_JOBS, affordable
 from .certificate import of_schedule
 from .exact import Part, by_branching, by_cp_sat, by_highs
 from .search import search
@@ -28,6 +29,9 @@ EXACT_SECONDS = 90.0
 FIRST_SECONDS, FIRST_SHARE = 5.0, 0.5
 """Before anything else "auto" gives branch and price on a small instance this time, and at most this part of
 the time limit."""
+
+FIRST_ROUNDS = 500
+"""Rounds of the volume method, at whose prices branch and price of many jobs begins."""
 
 VOLUME_WORK = 3e9
 SEARCH_WORK = 1e8
@@ -106,18 +110,19 @@ def offline(
     incumbent = _Incumbent(instance, budget, progress, start, proof, terms=len(instance.jobs))
     incumbent.offer(search(instance, alone, Budget(gap, None), SEED, iterations=0), "greedy")
     small = method == AUTO and _small(instance)
+    many = len(instance.jobs) > FEW_JOBS and affordable(instance)
+    if many and (small or method in (BRANCH, HIGHS)) and not incumbent.over:
+        _price(incumbent, volume(instance, budget.part(0.1), incumbent.report(0.0, 0.0), FIRST_ROUNDS))
     if small and not incumbent.over:
         first = budget.part(FIRST_SHARE, FIRST_SECONDS)
-        solve = by_branching if affordable(instance) else by_highs
-        _take(incumbent, solve(instance, first, incumbent.report(0.0, 0.1), incumbent.decision))
+        _solve(incumbent, by_branching if affordable(instance) else by_highs, first, 0.0, 0.1)
     if method in (AUTO, LAGRANGIAN) and not incumbent.over:
         _by_prices(incumbent, brief=small)
     if small and not incumbent.over:
         _by_programs(incumbent)
     programs = {BRANCH: by_branching, HIGHS: by_highs, CP_SAT: by_cp_sat}
     if method in programs and not incumbent.over:
-        solve = programs[method]
-        _take(incumbent, solve(instance, budget, incumbent.report(0.0, 1.0), incumbent.decision))
+        _solve(incumbent, programs[method], budget, 0.0, 1.0)
     if method in (AUTO, LAGRANGIAN):
         return incumbent.optimum(WhyStopped.ROUNDS)
     # a solver may also end early because its program is too large for the time
@@ -169,10 +174,7 @@ def _search(incumbent: _Incumbent, budget: Budget, low: float, high: float) -> N
 def _by_programs(incumbent: _Incumbent) -> None:
     """Solve the integer program, bound what it finds, and search on."""
     most = EXACT_SECONDS if incumbent.budget.left == math.inf else incumbent.budget.left
-    report = incumbent.report(0.5, 0.9)
-    _take(
-        incumbent, by_highs(incumbent.instance, incumbent.budget.part(0.8, most), report, incumbent.decision)
-    )
+    _solve(incumbent, by_highs, incumbent.budget.part(0.8, most), 0.5, 0.9)
     if not incumbent.over:
         _search(incumbent, incumbent.budget.part(), 0.9, 1.0)
 
@@ -181,7 +183,13 @@ def _price(incumbent: _Incumbent, found: Priced) -> None:
     incumbent.limit(found.bound, found.method, found)
 
 
-def _take(incumbent: _Incumbent, found: Part) -> None:
+def _solve(
+    incumbent: _Incumbent, method: Callable[..., Part], budget: Budget, low: float, high: float
+) -> None:
+    """Try for a better schedule and bound, beginning with the best schedule and prices so far."""
+    report, start = incumbent.report(low, high), incumbent.decision
+    capacity = () if method is by_cp_sat else (incumbent.certificate,)
+    found = method(incumbent.instance, budget, report, start, *capacity)
     if found.schedule is not None:
         incumbent.offer(found.schedule, found.method)
     if found.bound is not None:
