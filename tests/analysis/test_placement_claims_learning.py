@@ -80,7 +80,7 @@ def test_longer_trainings_are_one_more_reading_of_those_that_have_some(
     ours, printed, long = trained.readings(["das", "da", "fifo-consolidate"]).items()
     assert ours == ("our settings", {})
     assert printed == ("settings of Appendix D", {"das": "das-settings", "da": "da-settings"})
-    assert long == ("settings of Appendix D, a core-hour", {"das": "das-settings-long", "da": "da-settings"})
+    assert long == ("settings of Appendix D, 60 passes", {"das": "das-settings-long", "da": "da-settings"})
     kept["das-settings-long"] = 1
     assert [*trained.readings(["das", "da"])] == ["our settings", "settings of Appendix D"]
     kept["da-settings"] = 1

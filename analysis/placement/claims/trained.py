@@ -267,7 +267,7 @@ def readings(names: Iterable[str]) -> dict[str, dict[str, str]]:
     """Return by which other networks names are to be replaced in each reading of how they were trained.
 
     By our settings; by those of Appendix D, if there are such networks of all that have them; and by these
-    with a core-hour for each training, of those of which there are such networks, if there are any.
+    with 60 passes over as many jobs as the paper has, of those of which there are such networks, if any.
     """
     found: dict[str, dict[str, str]] = {"our settings": {}}
     printed = {name: f"{name}-settings" for name in names if name in ABLATIONS}
@@ -275,7 +275,7 @@ def readings(names: Iterable[str]) -> dict[str, dict[str, str]]:
         found["settings of Appendix D"] = printed
         long = {name: f"{of}-long" for name, of in printed.items()}
         if kept := {name: of for name, of in long.items() if len(policies.members(of)) >= FEWEST}:
-            found["settings of Appendix D, a core-hour"] = printed | kept
+            found["settings of Appendix D, 60 passes"] = printed | kept
     return found
 
 
