@@ -155,6 +155,8 @@ class Branching(ABC):
         self._first = self.keep(np.zeros((2, instance.setting.horizon, len(instance.jobs))))
         if capacity is not None and len(instance.jobs) > FEW_JOBS:
             self._first = self.keep(asked(instance, capacity))
+        self._top: list[Any] = [0]
+        self._node: _Node | None = _Node(math.inf, {}, self._top, 0, self._first)
         self._heap: list[tuple[float, int, _Node]] = []
         self._count = itertools.count()
 
@@ -182,16 +184,15 @@ class Branching(ABC):
         return len(self.prices) - 1
 
     def grow(self, most_nodes: int, progress: PartProgress | None = None) -> Any:
-        """Return a tree; what is left open has its parent's prices.
+        """Return a tree, grown by so many nodes from where it was; what is left open has its parent's prices.
 
         It goes down from a node by what is at most n, until a leaf is closed, and on where the bound is the
         largest.
         """
-        top = [0]
-        node: _Node | None = None if self.closes(0, {}) else _Node(math.inf, {}, top, 0, self._first)
         for done in range(most_nodes):
-            if node is None and self._heap:
-                node = heapq.heappop(self._heap)[-1]
+            if self._node is None and self._heap:
+                self._node = heapq.heappop(self._heap)[-1]
+            node = self._node
             if node is None or self.budget.over:
                 break
             if progress is not None:
@@ -199,11 +200,11 @@ class Branching(ABC):
                 progress(done / most_nodes, f"branch and price, node {done}", bound=bound)
             known = [n for n in (0, node.hint) if self.closes(n, node.limits)]
             tree, below = (known[0], None) if known else self._solved(node)
-            node.parent[node.place], node = tree, below
-        return top[0]
+            node.parent[node.place], self._node = tree, below
+        return self._top[0]
 
     def _solved(self, node: _Node) -> tuple[Any, _Node | None]:
-        """Return the number of prices that close a node, or a branch, and the node to go down to."""
+        """Return the number of prices that close a node, or a branch, and the node to go on with."""
         program, goal = self.program, self.goal
         bound, price = math.inf, self.prices[node.hint]
         best, new = price, 1
@@ -215,8 +216,9 @@ class Branching(ABC):
                 if bound <= goal * (1.0 + SETTLED) and self.closes(number := self.keep(price), node.limits):
                     return number, None
             solved = program.solve(self.budget)
-            if solved is None:
-                return self.keep(best), None
+            if solved is None:  # out of time: it may be gone on with from here
+                number = self.keep(best)
+                return number, node._replace(hint=number)
             value, duals = solved
             if bound - value <= SETTLED * bound or (not new and price is duals):
                 break

@@ -48,6 +48,7 @@ class Part:
     schedule: Schedule | None
     bound: float | None  # no schedule earns more; ``None`` if nothing is proven
     method: str
+    tree: Any = None  # that of branch and price, to go on with
 
 
 def by_branching(
@@ -56,16 +57,20 @@ def by_branching(
     progress: PartProgress | None = None,
     start: Schedule | None = None,
     capacity: Priced | None = None,
+    tree: Any = None,
 ) -> Part:
     """Solve (14)-(18) by branch and price (:class:`.branch.Branching`).
 
     The bound is computed at the end from the prices of all leaves, by :meth:`.branch.Program.bound`.
-    It begins at prices of ``capacity``. Other arguments and the result are as for :func:`by_highs`.
+    It begins at prices of ``capacity``, or goes on with the ``tree`` of an earlier :class:`Part`. Other
+    arguments and the result are as for :func:`by_highs`.
     """
     first = _first_schedule(instance, start)
     if not affordable(instance):
         return Part(first, _ceiling(instance), "tables of branch and price too large")
-    search = _Search(instance, budget.part(GROWING), first, capacity)
+    search = _Search(instance, budget, first, capacity) if tree is None else tree
+    search.budget = budget.part(GROWING)
+    search.met([first.workers, first.servers])
 
     def with_value(done: float, text: str, *, value: float = math.nan, bound: float = math.nan) -> None:
         del value
@@ -77,7 +82,8 @@ def by_branching(
         for number, limits in leaves(search.grow(MOST_NODES, with_value))
     ]
     bound = min(_ceiling(instance), max((one for one in proved if one is not None), default=0.0))
-    return _part(instance, search.schedule, None, bound, "branch and price")
+    part = _part(instance, search.schedule, None, bound, "branch and price")
+    return replace(part, tree=search)
 
 
 class _Search(Branching):
@@ -114,6 +120,7 @@ def by_highs(
     progress: PartProgress | None = None,
     start: Schedule | None = None,
     capacity: Priced | None = None,
+    tree: Any = None,
 ) -> Part:
     """Solve the compact program (1)-(13) by HiGHS, whose bound is not believed: it can be wrong (1.14).
 
@@ -138,9 +145,8 @@ def by_highs(
             first = max(first, _tidied(instance, found), key=lambda one: _value(instance, one))
     method = "integer program (Pyomo, HiGHS)"
     if affordable(instance):
-        return replace(
-            by_branching(instance, budget, progress, first, capacity), method=f"{method} and branch and price"
-        )
+        part = by_branching(instance, budget, progress, first, capacity, tree)
+        return replace(part, method=f"{method} and branch and price")
     value = _value(instance, first)
     allowed = 0.5 * budget.gap * value
     bound = bound_of(program, value, allowed, lambda: budget.over, TOLERANCE)

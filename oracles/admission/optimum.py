@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from typing import Any
 
 from ...models.admission.instance import AdmissionInstance
 from ...models.admission.schedule import Schedule
@@ -113,13 +114,14 @@ def offline(
     many = len(instance.jobs) > FEW_JOBS and affordable(instance)
     if many and (small or method in (BRANCH, HIGHS)) and not incumbent.over:
         _price(incumbent, volume(instance, budget.part(0.1), incumbent.report(0.0, 0.0), FIRST_ROUNDS))
+    tree = None
     if small and not incumbent.over:
         first = budget.part(FIRST_SHARE, FIRST_SECONDS)
-        _solve(incumbent, by_branching if affordable(instance) else by_highs, first, 0.0, 0.1)
+        tree = _solve(incumbent, by_branching if affordable(instance) else by_highs, first, 0.0, 0.1)
     if method in (AUTO, LAGRANGIAN) and not incumbent.over:
         _by_prices(incumbent, brief=small)
     if small and not incumbent.over:
-        _by_programs(incumbent)
+        _by_programs(incumbent, tree)
     programs = {BRANCH: by_branching, HIGHS: by_highs, CP_SAT: by_cp_sat}
     if method in programs and not incumbent.over:
         _solve(incumbent, programs[method], budget, 0.0, 1.0)
@@ -171,10 +173,10 @@ def _search(incumbent: _Incumbent, budget: Budget, low: float, high: float) -> N
     incumbent.offer(found, "ruin and recreate")
 
 
-def _by_programs(incumbent: _Incumbent) -> None:
-    """Solve the integer program, bound what it finds, and search on."""
+def _by_programs(incumbent: _Incumbent, tree: Any) -> None:
+    """Solve the integer program, bound what it finds by a tree that goes on growing, and search on."""
     most = EXACT_SECONDS if incumbent.budget.left == math.inf else incumbent.budget.left
-    _solve(incumbent, by_highs, incumbent.budget.part(0.8, most), 0.5, 0.9)
+    _solve(incumbent, by_highs, incumbent.budget.part(0.8, most), 0.5, 0.9, tree)
     if not incumbent.over:
         _search(incumbent, incumbent.budget.part(), 0.9, 1.0)
 
@@ -184,16 +186,22 @@ def _price(incumbent: _Incumbent, found: Priced) -> None:
 
 
 def _solve(
-    incumbent: _Incumbent, method: Callable[..., Part], budget: Budget, low: float, high: float
-) -> None:
-    """Try for a better schedule and bound, beginning with the best schedule and prices so far."""
+    incumbent: _Incumbent,
+    method: Callable[..., Part],
+    budget: Budget,
+    low: float,
+    high: float,
+    tree: Any = None,
+) -> Any:
+    """Try for a better schedule and bound, from the best schedule and prices so far; return the tree."""
     report, start = incumbent.report(low, high), incumbent.decision
-    capacity = () if method is by_cp_sat else (incumbent.certificate,)
-    found = method(incumbent.instance, budget, report, start, *capacity)
+    more = () if method is by_cp_sat else (incumbent.certificate, tree)
+    found = method(incumbent.instance, budget, report, start, *more)
     if found.schedule is not None:
         incumbent.offer(found.schedule, found.method)
     if found.bound is not None:
         incumbent.limit(found.bound, found.method)
+    return found.tree
 
 
 ORACLES = {

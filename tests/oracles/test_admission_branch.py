@@ -186,6 +186,37 @@ def test_a_tree_that_is_cut_off_still_bounds(instance: AdmissionInstance, nodes:
     assert part.bound >= math.fsum(instance.rewards(whole.schedule).tolist())
 
 
+@given(TINY, st.integers(1, 4))
+@hypothesis_settings(max_examples=25, deadline=None)
+def test_a_tree_goes_on_growing_where_it_was(instance: AdmissionInstance, nodes: int) -> None:
+    search, again = (exact._Search(instance, Budget(0.0, None), Schedule.empty()) for _ in range(2))
+    for _ in range(nodes):
+        again.grow(1)
+    assert search.grow(nodes) == again.grow(0)
+    assert [price.tolist() for price in search.prices] == [price.tolist() for price in again.prices]
+    assert search.value == again.value
+
+
+def test_a_tree_goes_on_after_its_time_was_over() -> None:
+    """Nothing is lost where the clock cut off: not the node it was at, nor the better of two starts."""
+    instance = generate("tiny", 0)
+    whole = by_branching(instance, Budget(0.0, None))
+    assert whole.schedule is not None
+    value = math.fsum(instance.rewards(whole.schedule).tolist())
+    cut = by_branching(instance, Budget(0.0, 0.0))
+    with patch.object(Program, "solve", lambda *_: None), patch.object(exact, "MOST_NODES", 1):
+        cut = by_branching(instance, Budget(0.0, None), tree=cut.tree)
+    assert cut.bound is not None
+    assert cut.bound > value * (1.0 + 1e-6)
+    found = by_branching(instance, Budget(0.0, None), tree=cut.tree)
+    assert found.bound == pytest.approx(value, rel=1e-8)
+    assert found.schedule is not None
+    assert math.fsum(instance.rewards(found.schedule).tolist()) == pytest.approx(value)
+    started = by_branching(instance, Budget(0.0, 0.0), None, whole.schedule, tree=cut.tree)
+    assert started.schedule is not None
+    assert math.fsum(instance.rewards(started.schedule).tolist()) == pytest.approx(value)
+
+
 def test_leaves_have_the_limits_of_their_branches() -> None:
     tree: Any = [0, 3, [1, 2, 4, 5, 6], 7]
     assert list(leaves(tree)) == [
