@@ -19,6 +19,7 @@ from clairvoyant.models.admission.schedule import Schedule
 from clairvoyant.models.program import in_highs
 from clairvoyant.oracles.admission import branch, exact
 from clairvoyant.oracles.admission import branch_kernels as kernels
+from clairvoyant.oracles.admission.bound import Priced
 from clairvoyant.oracles.admission.branch import Program, leaves
 from clairvoyant.oracles.admission.certificate import _renumbered
 from clairvoyant.oracles.admission.exact import by_branching, by_cp_sat
@@ -110,7 +111,7 @@ def test_prices_of_capacity_are_what_a_job_pays_where_that_is_least() -> None:
         instance = generate("default", seed)
         setting, shapes = instance.setting, ("worker_units", "server_units")
         sides = [rng.random((setting.horizon, *getattr(setting, name).shape)) for name in shapes]
-        found = branch.asked(instance, SimpleNamespace(worker_prices=sides[0], server_prices=sides[1]))
+        found = branch.asked(instance, Priced(0.0, sides[0], sides[1], np.zeros(0), ""))
         for job in instance.jobs:
             for side, demand, room in (
                 (0, job.worker_demand, setting.worker_room(job)),

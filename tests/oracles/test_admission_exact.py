@@ -38,12 +38,14 @@ def without_tables(*given: Any) -> Part:
         return by_highs(*given)
 
 
-def from_prices(instance: AdmissionInstance, budget: Budget, *given: Any) -> Part:
+def from_prices(
+    instance: AdmissionInstance, budget: Budget, progress: Any = None, start: Schedule | None = None
+) -> Part:
     """Branch and price from prices of capacity, as with many jobs."""
     capacity = volume(instance, Budget(0.0, None), None, 30)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(branch, "FEW_JOBS", 0)
-        return by_branching(instance, budget, *given, *[None] * (2 - len(given)), capacity)
+        return by_branching(instance, budget, progress, start, capacity)
 
 
 DECLARED = (by_highs, by_cp_sat, without_tables)
