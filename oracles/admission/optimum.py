@@ -111,14 +111,15 @@ def offline(
     incumbent = _Incumbent(instance, budget, progress, start, proof, terms=len(instance.jobs))
     incumbent.offer(search(instance, alone, Budget(gap, None), SEED, iterations=0), "greedy")
     small = method == AUTO and _small(instance)
-    many = len(instance.jobs) > FEW_JOBS and affordable(instance)
-    if many and (small or method in (BRANCH, HIGHS)) and not incumbent.over:
+    many, tree = len(instance.jobs) > FEW_JOBS and affordable(instance), None
+    if many and small and not incumbent.over:
+        _by_prices(incumbent, brief=True)
+    if many and method in (BRANCH, HIGHS) and not incumbent.over:
         _price(incumbent, volume(instance, budget.part(0.1), incumbent.report(0.0, 0.0), FIRST_ROUNDS))
-    tree = None
     if small and not incumbent.over:
         first = budget.part(FIRST_SHARE, FIRST_SECONDS)
         tree = _solve(incumbent, by_branching if affordable(instance) else by_highs, first, 0.0, 0.1)
-    if method in (AUTO, LAGRANGIAN) and not incumbent.over:
+    if method in (AUTO, LAGRANGIAN) and not (many and small) and not incumbent.over:
         _by_prices(incumbent, brief=small)
     if small and not incumbent.over:
         _by_programs(incumbent, tree)
@@ -153,6 +154,7 @@ def _by_prices(incumbent: _Incumbent, *, brief: bool) -> None:
         volume(instance, incumbent.budget.part(0.1 if brief else 0.4), incumbent.report(0.1, 0.3), rounds),
     )
     few = slots * len(setting.resources) <= COLUMN_SIZE and all(quick(job, setting.horizon) for job in jobs)
+    few = few and not (brief and affordable(instance))  # branch and price is tighter
     if few and not incumbent.over:
         budget = incumbent.budget.part(0.1 if brief else 0.3, COLUMN_SECONDS)
         _price(incumbent, columns(instance, budget, incumbent.report(0.3, 0.4), incumbent.certificate))
