@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -138,20 +139,27 @@ def by_highs(
     if not _in_time(instance, budget):
         return Part(first, ceiling, "integer program too large for the time")
     program = compact_program(instance)
-    values = _highs(program, budget.part(HIGHS_SHARE), progress, _start(instance, first))
+    half = None if progress is None else partial(_within, progress, 0.0, HIGHS_SHARE)
+    values = _highs(program, budget.part(HIGHS_SHARE), half, _start(instance, first))
     if values is not None:
         found = Schedule(_rows(values, "y"), _rows(values, "z"))
         if not _near_miss(instance, found):
             first = max(first, _tidied(instance, found), key=lambda one: _value(instance, one))
     method = "integer program (Pyomo, HiGHS)"
     if affordable(instance):
-        part = by_branching(instance, budget, progress, first, capacity, tree)
+        half = None if progress is None else partial(_within, progress, HIGHS_SHARE, 1.0)
+        part = by_branching(instance, budget, half, first, capacity, tree)
         return replace(part, method=f"{method} and branch and price")
     value = _value(instance, first)
     allowed = 0.5 * budget.gap * value
     bound = bound_of(program, value, allowed, lambda: budget.over, TOLERANCE)
     bound = ceiling if bound is None else min(ceiling, bound + rounding(len(instance.jobs), abs(bound)))
     return _part(instance, first, None, bound, f"{method} and branch and bound on multipliers")
+
+
+def _within(progress: PartProgress, low: float, high: float, done: float, text: str, **told: float) -> None:
+    """Tell the progress of a part, from ``low`` to ``high``."""
+    progress(low + (high - low) * min(1.0, max(0.0, done)), text, **told)
 
 
 def _highs(

@@ -28,8 +28,8 @@ EXACT_SECONDS = 90.0
 """The time "auto" gives the integer programs if it has no time limit."""
 
 FIRST_SECONDS, FIRST_SHARE = 5.0, 0.5
-"""Before anything else "auto" gives branch and price on a small instance this time, and at most this part of
-the time limit."""
+"""Before the integer program, of few jobs before anything else, "auto" gives branch and price on a small
+instance this time, and at most this part of the time limit."""
 
 FIRST_ROUNDS = 500
 """Rounds of the volume method, at whose prices branch and price of many jobs begins."""
@@ -73,8 +73,8 @@ def offline(
     Every method begins with a greedy schedule and the sum of what the jobs are worth alone. "lagrangian" goes
     on with prices of capacity (:func:`.bound.volume`, for fewer jobs and slots :func:`.bound.columns`), which
     prove a bound, and ruin and recreate at these prices (:func:`.search.search`). "auto" adds, for small
-    instances, branch and price for a short time before that (the integer program where its tables are too
-    large), and after it the integer program, until the gap is reached.
+    instances, branch and price for a short time before that, with many jobs after it (the integer program
+    where its tables are too large), and then the integer program, until the gap is reached.
 
     Parameters
     ----------
@@ -117,12 +117,12 @@ def offline(
     if many and method in (BRANCH, HIGHS) and not incumbent.over:
         _price(incumbent, volume(instance, budget.part(0.1), incumbent.report(0.0, 0.0), FIRST_ROUNDS))
     if small and not incumbent.over:
-        first = budget.part(FIRST_SHARE, FIRST_SECONDS)
-        tree = _solve(incumbent, by_branching if affordable(instance) else by_highs, first, 0.0, 0.1)
+        first, (low, high) = budget.part(FIRST_SHARE, FIRST_SECONDS), (0.5, 0.6) if many else (0.0, 0.1)
+        tree = _solve(incumbent, by_branching if affordable(instance) else by_highs, first, low, high)
     if method in (AUTO, LAGRANGIAN) and not (many and small) and not incumbent.over:
         _by_prices(incumbent, brief=small)
     if small and not incumbent.over:
-        _by_programs(incumbent, tree)
+        _by_programs(incumbent, tree, 0.6 if many else 0.5)
     programs = {BRANCH: by_branching, HIGHS: by_highs, CP_SAT: by_cp_sat}
     if method in programs and not incumbent.over:
         _solve(incumbent, programs[method], budget, 0.0, 1.0)
@@ -175,10 +175,10 @@ def _search(incumbent: _Incumbent, budget: Budget, low: float, high: float) -> N
     incumbent.offer(found, "ruin and recreate")
 
 
-def _by_programs(incumbent: _Incumbent, tree: Any) -> None:
+def _by_programs(incumbent: _Incumbent, tree: Any, low: float) -> None:
     """Solve the integer program, bound what it finds by a tree that goes on growing, and search on."""
     most = EXACT_SECONDS if incumbent.budget.left == math.inf else incumbent.budget.left
-    _solve(incumbent, by_highs, incumbent.budget.part(0.8, most), 0.5, 0.9, tree)
+    _solve(incumbent, by_highs, incumbent.budget.part(0.8, most), low, 0.9, tree)
     if not incumbent.over:
         _search(incumbent, incumbent.budget.part(), 0.9, 1.0)
 

@@ -220,6 +220,25 @@ def test_a_wide_gap_is_reached_early() -> None:
     assert optimum.gap <= 0.5
 
 
+def test_of_many_jobs_prices_and_a_schedule_come_before_branch_and_price() -> None:
+    """And progress does not run backwards, nor is anything found worse than by prices alone."""
+    instance, seen = generate("default", 1, jobs=24), []
+
+    def progress(done: float, text: str) -> None:
+        seen.append((done, text))
+
+    optimum = offline(instance, time_limit=4, progress=progress)
+    check(instance, optimum)
+    assert [done for done, _ in seen] == sorted(done for done, _ in seen)
+    first = {kind: [k for k, (_, text) in enumerate(seen) if kind in text] for kind in ("volume", "branch")}
+    assert first["volume"]
+    assert first["branch"]
+    assert first["volume"][0] < first["branch"][0]
+    prices = volume(instance, Budget(0.0, None), rounds=100)
+    assert optimum.bound is not None
+    assert optimum.bound <= prices.bound
+
+
 def test_progress_goes_from_0_to_1_and_may_interrupt() -> None:
     seen: list[float] = []
     offline(made(1), method="auto", time_limit=3, progress=lambda done, _: seen.append(done))
