@@ -49,7 +49,7 @@ class Part:
     schedule: Schedule | None
     bound: float | None  # no schedule earns more; ``None`` if nothing is proven
     method: str
-    tree: Any = None  # that of branch and price, to go on with
+    tree: _Search | None = None  # that of branch and price, to go on with
 
 
 def by_branching(
@@ -58,7 +58,7 @@ def by_branching(
     progress: PartProgress | None = None,
     start: Schedule | None = None,
     capacity: Priced | None = None,
-    tree: Any = None,
+    tree: _Search | None = None,
 ) -> Part:
     """Solve (14)-(18) by branch and price (:class:`.branch.Branching`).
 
@@ -121,7 +121,7 @@ def by_highs(
     progress: PartProgress | None = None,
     start: Schedule | None = None,
     capacity: Priced | None = None,
-    tree: Any = None,
+    tree: _Search | None = None,
 ) -> Part:
     """Solve the compact program (1)-(13) by HiGHS, whose bound is not believed: it can be wrong (1.14).
 

@@ -65,8 +65,9 @@ def test_no_filling_pays_more_than_its_bound(seed: int, tries: tuple[int, int]) 
     assert (best <= rooms[0]).all()
     assert (best @ needs <= has[0]).all()
     if tries[1] == kernels.MOST_TRIES:
-        assert price @ best == pytest.approx(most, rel=1e-10)
-        assert bound == pytest.approx(most, rel=1e-10)
+        near = 1e-12 if tries == FULL else 1e-10  # weighed sums have more rounding
+        assert price @ best == pytest.approx(most, rel=near)
+        assert bound == pytest.approx(most, rel=near)
 
 
 @given(SEEDS)
@@ -105,13 +106,15 @@ def test_fillings_of_many_jobs_are_bounded_by_all_resources_together() -> None:
 
 
 def test_prices_of_capacity_are_what_a_job_pays_where_that_is_least() -> None:
-    """Machine 0 has no GPU, so that nothing of the job fits; its prices do not count."""
+    """Machines on which nothing of the job fits do not count: each instance here has some."""
     rng = np.random.default_rng(0)
     for seed in range(5):
         instance = generate("default", seed)
         setting, shapes = instance.setting, ("worker_units", "server_units")
         sides = [rng.random((setting.horizon, *getattr(setting, name).shape)) for name in shapes]
         found = branch.asked(instance, Priced(0.0, sides[0], sides[1], np.zeros(0), ""))
+        rooms = (setting.worker_room, setting.server_room)
+        assert any((room(job) == 0).any() for room in rooms for job in instance.jobs)
         for job in instance.jobs:
             for side, demand, room in (
                 (0, job.worker_demand, setting.worker_room(job)),

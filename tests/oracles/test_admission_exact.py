@@ -424,3 +424,17 @@ def test_ctrl_c_ends_cp_sat_and_is_not_swallowed() -> None:
     with pytest.raises(KeyboardInterrupt):
         by_cp_sat(instance, exactly(), lambda *_, **__: signal.pthread_kill(main, signal.SIGINT))
     assert not [thread for thread in threading.enumerate() if "ThreadPool" in thread.name]
+
+
+def test_branch_and_price_tells_progress_after_that_of_highs(monkeypatch: pytest.MonkeyPatch) -> None:
+    def highs(_: Any, __: Budget, progress: Any, ___: Any) -> None:
+        for done in (0.0, 1.0):
+            progress(done, "HiGHS")
+
+    monkeypatch.setattr(admission_exact, "_highs", highs)
+    seen: list[tuple[float, str]] = []
+    instance = generate("tiny", 1, jobs=6)
+    by_highs(instance, exactly(), lambda done, text, **_: seen.append((done, text)))
+    assert seen[:2] == [(0.0, "HiGHS"), (admission_exact.HIGHS_SHARE, "HiGHS")]
+    assert seen[2][0] >= admission_exact.HIGHS_SHARE
+    assert [done for done, _ in seen] == sorted(done for done, _ in seen)
