@@ -33,6 +33,9 @@ INWARDS = 1.0 + 2.0**-40
 DEARER = 1e-3
 """The part of its value by which solutions may be dearer than the solver's."""
 
+CLEAR = 1e-9
+"""How clear a proof has to be that nothing keeps all limits, relative to what is added up."""
+
 
 def proven_by_cones(data: Any, x: np.ndarray, z: np.ndarray) -> tuple[float, bool]:
     """Return the bound that multipliers z prove of CVXPY's minimisation, and whether that rests on a guess.
@@ -55,6 +58,26 @@ def proven_by_cones(data: Any, x: np.ndarray, z: np.ndarray) -> tuple[float, boo
     widest = np.where(ranged, np.maximum(np.abs(low), np.abs(high)), 2.0 * np.abs(x))
     proved = math.fsum([*(-data["b"] * z), *(-0.5 * slope * x), *taken, *(-error * widest)])
     return min(most, proved), not ranged.all()
+
+
+def empty_by_cones(data: Any, z: np.ndarray) -> float:
+    """Return how far multipliers z prove that nothing is in the cones of CVXPY's rows (Farkas).
+
+    It is the distance from 0 up to which this holds of the variables that rows and cones leave without an
+    end; infinite if there are none, 0 if nothing is proved. ``data`` is as in :func:`proven_by_cones`.
+    """
+    matrix, cones = data["A"].tocsc(), Cones(data["dims"])
+    z = cones.dual(z)
+    left, error = matrix.T @ z, max(128, len(z) + 4) * 2.0**-52 * (abs(matrix).T @ np.abs(z))
+    low, high = _ranges(matrix, data["b"], cones, np.zeros(len(left)), 0.0)
+    ranged = np.isfinite(low) & np.isfinite(high)
+    ends = np.where(left > 0.0, low, high)[ranged]
+    widest = np.maximum(np.abs(low), np.abs(high))[ranged]
+    parts = [*(-data["b"] * z), *(left[ranged] * ends)]
+    gross = math.fsum(map(abs, parts))
+    proved = math.fsum([*parts, *(-error[ranged] * widest)]) - CLEAR * gross
+    slope = math.fsum((np.abs(left) + error)[~ranged])
+    return 0.0 if not proved > 0.0 else proved / slope if slope > 0.0 else math.inf
 
 
 class Cones:

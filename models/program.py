@@ -20,7 +20,7 @@ import numpy as np
 
 from . import stopwatch
 from .base import ClairvoyantError, InputError, write_whole
-from .cones import proven_by_cones
+from .cones import empty_by_cones, proven_by_cones
 from .duality import Linear, proven
 from .stopwatch import library
 
@@ -123,6 +123,9 @@ class Solved:
     bound: float | None = None
     # Whether the bound holds only if no variable without limits is twice as large as the solver says.
     guessed: bool = False
+    # Up to which distance from 0 of variables without limits multipliers over cones prove that nothing keeps
+    # all limits: see :func:`.cones.empty_by_cones`; of linear programs, :func:`.mixed.without_solution`.
+    empty: float = 0.0
 
 
 Decisions = Callable[[Mapping[str, np.ndarray]], Sequence[Any]]
@@ -324,7 +327,9 @@ class CvxpyProgram(Program):
         bound = sign * (proved * unit + offset) if math.isfinite(proved) else None
         met = {variable.id for variable in self.problem.variables()}
         if any(one.value is None and one.id in met for one in self.variables.values()):
-            return Solved(self.problem.status, None, {}, bound=bound, guessed=guessed)
+            doubted = chosen == "CLARABEL" and str(self.problem.status).startswith("infeasible")
+            empty = empty_by_cones(data, np.array(raw.z)) if doubted else 0.0
+            return Solved(self.problem.status, None, {}, bound=bound, guessed=guessed, empty=empty)
         duals = {name: part.dual_value for name, part in self.constraints.items()}
         return Solved(
             status=self.problem.status,

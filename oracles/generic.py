@@ -41,18 +41,15 @@ SOLVED = ("convergenceCriteriaSatisfied", "optimal", "optimal_inaccurate")
 LIMITED = ("maxTimeLimit", "user_limit", "user_limit_inaccurate")
 
 NO_DECISIONS = "it is infeasible: no decisions keep all of its constraints; see which exclude each other"
+NO_LIMIT = "the solver says that its objective improves without end; give its variables limits"
+INFEASIBLE = ("infeasible", "infeasible_inaccurate", "provenInfeasible", "INFEASIBLE")
+EITHER = ("infeasibleOrUnbounded", "infeasible_or_unbounded")
 UNPROVED = "infeasible, which its multipliers do not prove"
-NO_LIMIT = "it is unbounded: its objective improves without end; give its variables limits"
 WITHOUT_OPTIMUM = {
-    "infeasible": NO_DECISIONS,
-    "infeasible_inaccurate": NO_DECISIONS,
-    "provenInfeasible": NO_DECISIONS,
-    "INFEASIBLE": NO_DECISIONS,
+    **dict.fromkeys(INFEASIBLE, NO_DECISIONS),
     UNPROVED: "there may be decisions that it has missed; scale rows and variables, or try another method",
-    "unbounded": NO_LIMIT,
-    "unbounded_inaccurate": NO_LIMIT,
-    "infeasibleOrUnbounded": f"{NO_DECISIONS}; or {NO_LIMIT}",
-    "infeasible_or_unbounded": f"{NO_DECISIONS}; or {NO_LIMIT}",
+    **dict.fromkeys(("unbounded", "unbounded_inaccurate"), NO_LIMIT),
+    **dict.fromkeys(EITHER, f"no decisions keep all of its constraints, or {NO_LIMIT}"),
 }
 """What the word of a solver means for who has declared a program that has no optimum."""
 
@@ -151,7 +148,8 @@ def _answer(problem: str, solve: Callable[[Budget], _Found], budget: Budget) -> 
     except SolverError as error:
         raise OracleError(str(error)) from error
     except NoOptimumError as error:
-        why = WITHOUT_OPTIMUM.get(error.status, "the solver does not say why; try another method")
+        kind = error.status.partition(", if ")[0]
+        why = WITHOUT_OPTIMUM.get(kind, "the solver does not say why; try another method")
         told = f"the program of {problem!r} is not solved, {error.solver}: status {error.status!r}: {why}"
         raise OracleError(told) from error
 
@@ -238,9 +236,7 @@ def _by_library(program: Program, solver: str, sign: float, budget: Budget) -> _
     solved = program.solve(solver=solver, **options)
     name = f"{'HiGHS' if solver == HIGHS else 'Clarabel'} through {'Pyomo' if by_pyomo else 'CVXPY'}"
     if solved.status not in (*SOLVED, *LIMITED):
-        unproved = solver == HIGHS and solved.status in ("infeasible", "provenInfeasible")
-        unproved = unproved and not without_solution(program, lambda: budget.over, TOLERANCE[HIGHS])
-        raise NoOptimumError(name, UNPROVED if unproved else solved.status)
+        raise NoOptimumError(name, _doubted(program, solved.status, solved.empty, budget))
     bound = solved.bound
     if mixed:  # HiGHS's own is not believed
         allowed = 0.5 * budget.gap * abs(solved.value or 0.0)
@@ -255,9 +251,29 @@ def _by_library(program: Program, solver: str, sign: float, budget: Budget) -> _
     return _Found(variables, bound, f"{name}; bound: {source}", limited)
 
 
+def _doubted(program: Program, status: str, within: float, budget: Budget) -> str:
+    """Return the status of a program without an optimum: infeasible only as far as that is proved.
+
+    Multipliers over cones prove it up to a distance from 0 of the variables without limits.
+    """
+    if status not in (*INFEASIBLE, *EITHER):
+        return status
+    curved = isinstance(program, CvxpyProgram) and program.curved
+    if not curved and without_solution(program, lambda: budget.over, TOLERANCE[HIGHS]):
+        return INFEASIBLE[0]
+    if within > 0.0:
+        known = math.isfinite(within)
+        far = f", if no variable without limits is beyond 1e{math.floor(math.log10(within))}" if known else ""
+        return INFEASIBLE[0] + far
+    return UNPROVED if status in INFEASIBLE else status
+
+
 def _by_cp_sat(program: PyomoProgram, form: WholeModel, sign: float, budget: Budget) -> _Found:
     """Solve in whole numbers; the bound is exact but for the rounding of the objective, which is added."""
-    solver, whole = cp_sat.run(form.model, budget, relative_gap_limit=0.5 * budget.gap)
+    try:
+        solver, whole = cp_sat.run(form.model, budget, relative_gap_limit=0.5 * budget.gap)
+    except NoOptimumError as error:
+        raise NoOptimumError(error.solver, _doubted(program, error.status, 0.0, budget)) from error
     method = "CP-SAT on the program in whole numbers; bound: the solver's, exact in these"
     if solver is None:
         return _Found(None, None, method, limited=True)

@@ -10,8 +10,9 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy.sparse import csc_array
 
-from clairvoyant.models.cones import Cones, proven_by_cones
+from clairvoyant.models.cones import Cones, empty_by_cones, proven_by_cones
 from clairvoyant.models.program import CvxpyProgram, SolverError
 
 cp: Any = cvxpy  # its types are incomplete
@@ -227,6 +228,55 @@ def test_bounds_over_other_cones_are_near_too(n: int) -> None:
         solved = program.solve(solver="clarabel")
         assert not solved.guessed
         assert solved.bound == pytest.approx(best, rel=1e-6)
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.integers(0, 2**32 - 1))
+def test_no_multipliers_prove_empty_what_has_a_member(seed: int) -> None:
+    """Sparse rows, so that some variables have limits, and members on borders of cones, of all scales."""
+    rng, s, n = np.random.default_rng(seed), member(np.random.default_rng(seed), 1.0), 4
+    x = rng.normal(size=n) * 10.0 ** rng.uniform(-3, 3, n)
+    matrix = (
+        rng.normal(size=(ROWS, n)) * (rng.random((ROWS, n)) < 0.3) * 10.0 ** rng.uniform(-2, 2, ROWS)[:, None]
+    )
+    data = {"A": csc_array(matrix), "b": matrix @ x + s, "c": np.ones(n), "dims": DIMS}
+    # Some of the multipliers are nearly orthogonal to the rows, as those of a solver.
+    guesses = [rng.normal(size=ROWS), rng.normal(size=ROWS) * member(rng, 1.0), member(rng, 1.0)]
+    near = guesses[0] - matrix @ np.linalg.lstsq(matrix, guesses[0], rcond=None)[0]
+    for z in (*guesses, near, near - 1e-3 * s):
+        assert empty_by_cones(data, z) <= np.abs(x).max() * (1.0 + 1e-9)
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_what_is_empty_is_proved_as_far_as_multipliers_go() -> None:
+    x, whole = cp.Variable(2, name="x"), cp.Variable((3, 3), symmetric=True, name="x")
+    cases = [
+        ([cp.norm(x) <= 1.0, x[0] >= 2.0], x, math.inf),
+        ([x[0] >= cp.square(x[1] - 3.0), x[0] <= -1.0], x, math.inf),
+        ([cp.exp(x[0]) + x[1] <= -1e-3, x[1] >= 0.0], x, 1e4),
+        ([whole >> 0, whole[1, 1] == -1.0], whole, 1e4),
+        ([cp.geo_mean(x) >= 1.0, x[0] <= -1.0], x, 1e4),
+    ]
+    for rows, variable, least in cases:
+        problem = cp.Problem(cp.Minimize(cp.sum_squares(variable)), rows)
+        solved = CvxpyProgram(problem, {"x": variable}, {}, title="", equations=()).solve(solver="clarabel")
+        assert (solved.status, solved.value) == ("infeasible", None)
+        assert solved.empty >= least
+
+
+def test_what_only_large_numbers_keep_is_empty_up_to_these() -> None:
+    """Two free variables with a sum of 1e9: one of them is 5e8 at least."""
+    x = cp.Variable(2, name="x")
+    data, _, _ = cp.Problem(cp.Minimize(0.0), [1e-9 * cp.sum(x) >= 1.0]).get_problem_data(cp.CLARABEL)
+    assert 4.99e8 <= empty_by_cones(data, np.ones(1)) <= 5e8
+
+
+def test_rows_that_differ_by_next_to_nothing_are_not_empty() -> None:
+    x = cp.Variable(name="x")
+    rows = [3.0 * x == 0.3 + 1e-12, 10.0 * x == 1.0]
+    data, _, _ = cp.Problem(cp.Minimize(0.0), rows).get_problem_data(cp.CLARABEL)
+    for z in ([-10.0, 3.0], [10.0, -3.0]):
+        assert empty_by_cones(data, 2.0**40 * np.array(z)) == 0.0
 
 
 @pytest.mark.filterwarnings("ignore")
