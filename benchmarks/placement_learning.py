@@ -61,8 +61,15 @@ def cpu(job: Callable[[], Any]) -> float:
     return time.process_time() - start
 
 
+def wall(job: Callable[[], Any]) -> float:
+    """Return the seconds of a job by the clock, as on a GPU other time counts than the processor's."""
+    start = time.perf_counter()
+    job()
+    return time.perf_counter() - start
+
+
 def steps() -> Iterator[Row]:
-    """Measure decisions in training, the updates of the networks included."""
+    """Measure decisions in training, the updates of the networks included, and on a GPU if there is one."""
     for (name, target), variate in product(STEP_TARGETS.items(), VARIATES):
         plan = Plan.of(
             {
@@ -77,15 +84,25 @@ def steps() -> Iterator[Row]:
                 },
             }
         )
-        trainer, each = Trainer(plan, torch.device("cpu")), []
-        trainer.iterate()
-        for _ in range(LESSONS):
-            before = trainer.steps
-            spent = cpu(trainer.iterate)
-            each.append(1000.0 * spent / (trainer.steps - before))
-        ours = statistics.median(each)
+        ours = step(plan, "cpu", cpu)
         label = f"training step with updates, {name}, by {VARIATES[variate]}"
         yield Row(label, ours, target, unit="ms", note=f"({1000.0 / ours:,.0f} steps/s of CPU)")
+        if torch.cuda.is_available():
+            there = step(plan, "cuda", wall)
+            device = torch.cuda.get_device_name()
+            note = f"({1000.0 / there:,.0f} steps/s)"
+            yield Row(f"{label}, {device}", there, None, "one core", ours, unit="ms", note=note)
+
+
+def step(plan: Plan, device: str, clock: Callable[[Callable[[], Any]], float]) -> float:
+    """Return the milliseconds of a step on a device, the median over iterations but the first."""
+    trainer, each = Trainer(plan, torch.device(device)), []
+    trainer.iterate()
+    for _ in range(LESSONS):
+        before = trainer.steps
+        spent = clock(trainer.iterate)
+        each.append(1000.0 * spent / (trainer.steps - before))
+    return statistics.median(each)
 
 
 def decisions() -> Iterator[Row]:
