@@ -168,7 +168,7 @@ def house_style() -> AbstractContextManager[None]:
             "axes.grid": True,
             "axes.axisbelow": True,
             "axes.formatter.useoffset": False,
-            "axes.formatter.limits": (-4, 6),
+            "axes.formatter.limits": (-4, 9),
             "grid.color": INK,
             "grid.alpha": 0.15,
             "grid.linewidth": 0.6,
