@@ -550,3 +550,14 @@ def test_an_opening_that_never_ends_is_an_error() -> None:
     who = trained.trained("das", Context("quick")).members[0]
     with pytest.raises(RuntimeError, match="the opening lasts"):
         learned_cases.case(who, made, [*opening, [(3, 1, 1)], [], [], [], [], []])
+
+
+def test_a_picture_of_learning_shows_the_means_of_equal_parts() -> None:
+    decisions = np.arange(1.0, 101.0)
+    curve = np.array([decisions, np.where(decisions % 2.0 == 0.0, 3.0, -1.0) + (decisions > 50.0)])
+    found = learned.means(curve)
+    assert found.shape == (2, learned.PIECES)
+    assert np.diff(found[0]) == pytest.approx(5.0, abs=0.5)
+    assert found[1] == pytest.approx(np.where(found[0] > 50.0, 2.0, 1.0), abs=0.5)
+    few = np.array([[10.0, 1000.0], [4.0, 2.0]])
+    assert learned.means(few).tolist() == few.tolist()  # parts without validations are left out

@@ -222,6 +222,13 @@ def test_a_single_name_needs_no_legend() -> None:
     assert "alone" not in texts(to_svg(figure))
 
 
+def test_large_numbers_on_axes_are_written_out() -> None:
+    for most in (3e5, 3e6, 3e8):
+        figure, ax = new_figure()
+        ax.plot([0.0, 1.0], [0.0, most])
+        assert f"{most:.0f}" in texts(to_svg(figure))
+
+
 def test_logarithmic_axes_have_labels_of_plain_text() -> None:
     assert "10⁶" in texts(bands(1e6, log="xy"))
     figure, ax = new_figure()
