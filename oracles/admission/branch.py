@@ -12,7 +12,7 @@ import heapq
 import itertools
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import cached_property
 from typing import Any, NamedTuple
 
@@ -134,7 +134,7 @@ class Filling(NamedTuple):
 class _Node(NamedTuple):
     """A node that is neither closed nor branched upon yet."""
 
-    bound: float  # that of its parent
+    bound: float  # that of its parent, as computed for the prices of the hint
     limits: Limits
     parent: list[Any]  # its tree belongs here, at this place
     place: int
@@ -159,6 +159,8 @@ class Branching(ABC):
         self._node: _Node | None = _Node(math.inf, {}, self._top, 0, self._first)
         self._heap: list[tuple[float, int, _Node]] = []
         self._count = itertools.count()
+        self._left = -math.inf
+        self._bounds: dict[tuple[int, frozenset[Any]], Any] = {}
 
     @cached_property
     def program(self) -> Program:
@@ -167,12 +169,52 @@ class Branching(ABC):
 
     @property
     @abstractmethod
+    def most(self) -> Any:
+        """The bound at which a leaf is closed, in units of :attr:`scale` to 1."""
+
+    @property
+    def scale(self) -> Any:
+        """How many units are 1."""
+        return 1.0
+
+    @property
     def goal(self) -> float:
         """The bound at which a leaf is about closed."""
+        return float(self.most / self.scale)
 
     @abstractmethod
+    def proof(self, number: int, limits: Limits) -> Any:
+        """Return what prices prove of a leaf, in those units; ``None`` if nothing is in it."""
+
+    def _proof(self, number: int, limits: Limits) -> Any:
+        key = number, frozenset(limits.items())
+        if key not in self._bounds:
+            self._bounds[key] = self.proof(number, limits)
+        return self._bounds[key]
+
     def closes(self, number: int, limits: Limits) -> bool:
         """Return whether prices close a leaf."""
+        found = self._proof(number, limits)
+        return found is None or found <= self.most
+
+    def bound(self, number: int, limits: Limits) -> float:
+        """Return what prices prove of a leaf."""
+        found = self._proof(number, limits)
+        return -math.inf if found is None else float(found / self.scale)
+
+    def proved(self, over: Callable[[], bool]) -> float:
+        """Return what the tree proves.
+
+        Leaves that are open count by their own limits, the worst first, while there is time; then by those of
+        their parents.
+        """
+        nodes = [one[-1] for one in self._heap] + ([] if self._node is None else [self._node])
+        bounds = [(-node.bound, place, False) for place, node in enumerate(nodes)]
+        heapq.heapify(bounds)
+        while bounds and not bounds[0][-1] and (not over() or bounds[0][0] == -math.inf):
+            node = nodes[bounds[0][1]]
+            heapq.heapreplace(bounds, (-self.bound(node.hint, node.limits), bounds[0][1], True))
+        return max([self._left, *(-one[0] for one in bounds[:1])])
 
     @abstractmethod
     def met(self, decision: list[Any]) -> None:
@@ -196,12 +238,18 @@ class Branching(ABC):
             if node is None or self.budget.over:
                 break
             if progress is not None:
-                bound = max([node.bound, *(-one[0] for one in self._heap[:1])])
+                bound = max([self._left, node.bound, *(-one[0] for one in self._heap[:1])])
                 progress(done / most_nodes, f"branch and price, node {done}", bound=bound)
             known = [n for n in (0, node.hint) if self.closes(n, node.limits)]
-            tree, below = (known[0], None) if known else self._solved(node)
+            closed = min(known, key=lambda n: self.bound(n, node.limits), default=None)
+            tree, below = self._solved(node) if closed is None else self._leave(closed, node.limits)
             node.parent[node.place], self._node = tree, below
         return self._top[0]
+
+    def _leave(self, number: int, limits: Limits) -> tuple[int, None]:
+        """Return the prices of a leaf that stays one, and no node to go on with."""
+        self._left = max(self._left, self.bound(number, limits))
+        return number, None
 
     def _solved(self, node: _Node) -> tuple[Any, _Node | None]:
         """Return the number of prices that close a node, or a branch, and the node to go on with."""
@@ -214,7 +262,7 @@ class Branching(ABC):
             if most < bound:
                 bound, best = most, price
                 if bound <= goal * (1.0 + SETTLED) and self.closes(number := self.keep(price), node.limits):
-                    return number, None
+                    return self._leave(number, node.limits)
             solved = program.solve(self.budget)
             if solved is None:  # out of time: it may be gone on with from here
                 number = self.keep(best)
@@ -233,7 +281,8 @@ class Branching(ABC):
         number = self.keep(best)
         where = None if self.closes(number, node.limits) else program.branch()
         if where is None:
-            return number, None
+            return self._leave(number, node.limits)
+        bound = self.bound(number, node.limits)
         (key, n), branch = where, [*where[0], where[1], number, number]
         below, above = (
             _Node(bound, limits, branch, place, number)

@@ -64,8 +64,9 @@ def fill(price, room, need, has, best):  # type: ignore[no-untyped-def]
     """
     jobs = np.argsort(-price * room)
     size, resources = 0, has.size
-    while size < jobs.size and price[jobs[size]] * room[jobs[size]] > 0.0:
-        size += 1
+    for i in jobs.copy():
+        if price[i] * room[i] > 0.0 and need[i].sum() > 0.0:
+            jobs[size], size = i, size + 1
     jobs = jobs[:size]
     share = np.zeros((size, resources + 1))
     for q in range(size):
@@ -73,16 +74,19 @@ def fill(price, room, need, has, best):  # type: ignore[no-untyped-def]
             if need[jobs[q], r] > 0.0:
                 share[q, r] = need[jobs[q], r] / has[r]
     bound, found = descend(price, room, need, has, jobs, share[:, resources], (FEW_TRIES, NEAR), best)
-    if found:
-        return bound
-    weights = np.zeros(resources)
-    weigh(price[jobs], share[:, :resources], weights)
-    for q in range(size):
-        for r in range(resources):
-            share[q, resources] += weights[r] * share[q, r]
-    order = np.argsort(-price[jobs] / share[:, resources], kind="mergesort")
-    within = MOST_TRIES, 1.0 + 2.0 * SLACK
-    return descend(price, room, need, has, jobs[order], share[order, resources], within, best)[0]
+    if not found:
+        weights = np.zeros(resources)
+        weigh(price[jobs], share[:, :resources], weights)
+        for q in range(size):
+            for r in range(resources):
+                share[q, resources] += weights[r] * share[q, r]
+        order = np.argsort(-price[jobs] / share[:, resources], kind="mergesort")
+        within = MOST_TRIES, 1.0 + 2.0 * SLACK
+        bound = descend(price, room, need, has, jobs[order], share[order, resources], within, best)[0]
+    for i in range(price.size):
+        if price[i] * room[i] > 0.0 and need[i].sum() == 0.0:  # all that needs nothing runs
+            best[i], bound = room[i], bound + price[i] * room[i] * NEAR
+    return bound
 
 
 @njit(cache=True, error_model="numpy")
@@ -147,12 +151,15 @@ def descend(price, room, need, has, jobs, share, within, best):  # type: ignore[
 def fill_all(prices, rooms, needs, has, fillings):  # type: ignore[no-untyped-def]
     """Write the best filling of every machine in every slot, shape (T, H, I); return a bound of all they pay.
 
-    Prices have the shape (T, I), ``rooms`` (H, I), ``needs`` (I, R), and ``has`` (H, R).
+    Prices have the shape (T, I), ``rooms`` (H, I), ``needs`` (I, R), and ``has`` (H, R). Slots are added up
+    one by one: of millions of equal terms in one sum all would be rounded the same way.
     """
     total = 0.0
     for t in range(prices.shape[0]):
+        paid = 0.0
         for h in range(has.shape[0]):
-            total += fill(prices[t], rooms[h], needs, has[h], fillings[t, h])
+            paid += fill(prices[t], rooms[h], needs, has[h], fillings[t, h])
+        total += paid
     return total
 
 

@@ -69,25 +69,24 @@ class _Search(Branching):
         super().__init__(instance, Budget(0.0, None), capacity)
 
     @property
-    def _most(self) -> int:
+    def most(self) -> int:
         """The bound at which a leaf is closed."""
         near = min(self._bound, self.value + (self.value >> NEAR))
         return max(self.value + (self.value >> CLOSED), near)
 
     @property
-    def goal(self) -> float:
-        """The bound at which a leaf is about closed."""
-        return self._most / self.of.scale
+    def scale(self) -> int:
+        """How many of the checker's units are 1."""
+        return self.of.scale
 
     def keep(self, price: np.ndarray) -> int:
         """Keep prices, for the checker as well, and return their number."""
         self.of.take([price.tolist()])
         return super().keep(price)
 
-    def closes(self, number: int, limits: Limits) -> bool:
-        """Return whether the checker takes a leaf as closed."""
-        bound = self.of.leaf(number, limits)
-        return bound is None or bound <= self._most
+    def proof(self, number: int, limits: Limits) -> int | None:
+        """Return what the checker takes a leaf for; ``None`` if nothing is in it."""
+        return self.of.leaf(number, limits)
 
     def met(self, decision: list[Any]) -> None:
         """Take a solution of a program as the best decision if it is better."""

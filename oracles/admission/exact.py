@@ -20,7 +20,7 @@ from ...models.stopwatch import library
 from .. import cp_sat
 from ..base import Budget, OracleError, PartProgress, Report, checked, rounding
 from .bound import Priced
-from .branch import Branching, Limits, affordable, leaves
+from .branch import Branching, Limits, affordable
 
 TOLERANCE = 1e-9
 """HiGHS's tolerance on rows, with limits below 2^12."""
@@ -62,7 +62,7 @@ def by_branching(
 ) -> Part:
     """Solve (14)-(18) by branch and price (:class:`.branch.Branching`).
 
-    The bound is computed at the end from the prices of all leaves, by :meth:`.branch.Program.bound`.
+    The bound is what the prices of all leaves prove, by :meth:`.branch.Program.bound`.
     It begins at prices of ``capacity``, or goes on with the ``tree`` of an earlier :class:`Part`. Other
     arguments and the result are as for :func:`by_highs`.
     """
@@ -78,11 +78,8 @@ def by_branching(
         if progress is not None:
             progress(done, text, value=search.value, bound=bound)
 
-    proved = [
-        search.program.bound(search.prices[number], limits)
-        for number, limits in leaves(search.grow(MOST_NODES, with_value))
-    ]
-    bound = min(_ceiling(instance), max((one for one in proved if one is not None), default=0.0))
+    search.grow(MOST_NODES, with_value)
+    bound = min(_ceiling(instance), max(0.0, search.proved(lambda: budget.over)))
     part = _part(instance, search.schedule, None, bound, "branch and price")
     return replace(part, tree=search)
 
@@ -97,14 +94,13 @@ class _Search(Branching):
         self.schedule, self.value = first, _value(instance, first)
 
     @property
-    def goal(self) -> float:
-        """The bound at which a leaf is closed."""
+    def most(self) -> float:
+        """The bound at which a leaf holds nothing better, but for the gap."""
         return self.value * (1.0 + 0.5 * self.budget.gap)
 
-    def closes(self, number: int, limits: Limits) -> bool:
-        """Return whether prices prove that a leaf holds nothing better, but for the gap."""
-        bound = self.program.bound(self.prices[number], limits)
-        return bound is None or bound <= self.goal
+    def proof(self, number: int, limits: Limits) -> float | None:
+        """Return what prices prove of a leaf; ``None`` if nothing is in it."""
+        return self.program.bound(self.prices[number], limits)
 
     def met(self, decision: list[Any]) -> None:
         """Take a solution of a program as the best schedule if it is one, and better."""
@@ -229,7 +225,9 @@ def _run(highs: Any, budget: Budget, progress: PartProgress | None, unit: float)
     within = highspy.cb.HighsCallbackType.kCallbackMipInterrupt
 
     def watch(kind: Any, _: str, out: Any, into: Any, __: Any) -> None:
-        go_on = kind != within or report.gap("HiGHS", out.mip_primal_bound * unit, out.mip_dual_bound * unit)
+        value = out.mip_primal_bound * unit
+        done = value / (out.mip_dual_bound * unit) if 0.0 < value <= out.mip_dual_bound * unit else 0.0
+        go_on = kind != within or report(done, "HiGHS", value=value)  # its bound is not believed
         into.user_interrupt = budget.over or not go_on
 
     highs.setCallback(watch, None)

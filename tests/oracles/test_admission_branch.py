@@ -22,7 +22,7 @@ from clairvoyant.oracles.admission import branch_kernels as kernels
 from clairvoyant.oracles.admission.bound import Priced
 from clairvoyant.oracles.admission.branch import Program, leaves
 from clairvoyant.oracles.admission.certificate import _renumbered
-from clairvoyant.oracles.admission.exact import by_branching, by_cp_sat
+from clairvoyant.oracles.admission.exact import by_branching, by_cp_sat, by_highs
 from clairvoyant.oracles.base import Budget
 from clairvoyant.oracles.deep import unrolled
 from clairvoyant.testing.admission import instances
@@ -61,7 +61,7 @@ def test_no_filling_pays_more_than_its_bound(seed: int, tries: tuple[int, int]) 
     limited = patch.multiple(kernels, FEW_TRIES=tries[0], MOST_TRIES=tries[1])
     with limited, np.errstate(divide="ignore"):  # as compiled
         bound = run(price, rooms[0], needs, has[0], best)
-    assert bound >= most * (1.0 - 1e-15)  # sums of prices may be rounded otherwise here
+    assert most * (1.0 - 1e-15) <= bound < math.inf  # sums of prices may be rounded otherwise here
     assert (best <= rooms[0]).all()
     assert (best @ needs <= has[0]).all()
     if tries[1] == kernels.MOST_TRIES:
@@ -188,6 +188,46 @@ def test_a_tree_that_is_cut_off_still_bounds(instance: AdmissionInstance, nodes:
     assert part.bound is not None
     assert whole.schedule is not None
     assert part.bound >= math.fsum(instance.rewards(whole.schedule).tolist())
+
+
+@pytest.mark.parametrize("nodes", [3, 40])
+@pytest.mark.parametrize("gap", [0.0, 0.05])
+@pytest.mark.parametrize("jobs", [4, 8, 12])
+def test_bounds_that_progress_tells_never_rise_and_hold(jobs: int, gap: float, nodes: int) -> None:
+    """Leaves that are closed count as well: what is told is never below what the tree proves in the end."""
+    for seed in range(8):
+        told: list[float] = []
+
+        def tell(_done: float, _text: str, *, bound: float = math.nan, into: Any = told, **_: float) -> None:
+            into.append(bound)
+
+        with patch.object(exact, "MOST_NODES", nodes):
+            part = by_branching(generate("tiny", seed, jobs=jobs), Budget(gap, None), tell)
+        assert part.bound is not None
+        every = [*told, part.bound]
+        assert all(later <= before * (1.0 + 1e-9) for before, later in itertools.pairwise(every))
+
+
+def test_progress_does_not_tell_the_bound_of_highs() -> None:
+    told: list[tuple[str, float]] = []
+    for seed in range(3):
+        by_highs(
+            generate("tiny", seed),
+            Budget(0.0, None),
+            lambda _, text, *, bound=math.nan, **__: told.append((text, bound)),
+        )
+    assert {text for text, _ in told} >= {"HiGHS"}
+    assert all(math.isnan(bound) for text, bound in told if text == "HiGHS")
+
+
+@given(TINY, st.sampled_from([0.0, 0.3]), st.integers(1, 12))
+@hypothesis_settings(max_examples=25, deadline=None)
+def test_a_tree_proves_what_its_leaves_prove(instance: AdmissionInstance, gap: float, nodes: int) -> None:
+    search = exact._Search(instance, Budget(gap, None), Schedule.empty())
+    tree = search.grow(nodes)
+    each = [search.bound(number, limits) for number, limits in leaves(tree)]
+    assert search.proved(lambda: False) == max(each)
+    assert search.proved(lambda: True) >= max(each) * (1.0 - 1e-9)
 
 
 @given(TINY, st.integers(1, 4))
