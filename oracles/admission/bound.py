@@ -188,7 +188,7 @@ def volume(
         method.step()
         if progress is not None and method.round % 50 == 0:
             done = min(1.0, method.round / rounds)
-            progress(done, f"volume round {method.round}", bound=method.best.bound)
+            progress(done, f"volume round {method.round}", bound=(1.0 + 2.0 * ROUNDING) * method.best.bound)
     name = f"volume method, {method.round} rounds"
     return _priced(instance, method.market, method.prices, method.best.payoffs, name, budget)
 
@@ -215,7 +215,7 @@ def columns(
         master.step(budget)
         if progress is not None:
             done = 1.0 if master.settled else min(1.0, master.round / rounds)
-            progress(done, f"columns round {master.round}", bound=master.bound)
+            progress(done, f"columns round {master.round}", bound=(1.0 + 2.0 * ROUNDING) * master.bound)
     name = f"column generation, {master.round} rounds"
     return _priced(instance, market, master.prices, master.payoffs, name, budget)
 
