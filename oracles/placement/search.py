@@ -338,7 +338,7 @@ class _Search:
                 for obeyed in (True, False):
                     how = "planned" if obeyed else "ordered by plan"
                     self.best.by_plan(*planned, obeyed, f"{name}, {how} with {factor:g} x duration")
-                self.report(0.1)
+                self.report(0.2)
 
     def _plan(
         self, keys: np.ndarray, factor: float

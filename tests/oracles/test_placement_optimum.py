@@ -214,6 +214,13 @@ def test_progress_goes_from_0_to_1_and_may_interrupt(method: str) -> None:
         offline(made(7), method=method, progress=stop)
 
 
+def test_progress_of_the_search_does_not_run_backwards() -> None:
+    seen: list[float] = []
+    search(made(40), Budget(0.0, None), lambda done, _text, **_told: seen.append(done), rounds=100)
+    assert seen == sorted(seen)
+    assert len(set(seen)) > 2
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [
