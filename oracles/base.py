@@ -438,11 +438,15 @@ class Report:
                 self._raised = error
         return self._raised is None
 
-    def gap(self, text: str, value: float, bound: float) -> bool:
-        """Report value and bound, either possibly infinite, and as the fraction the less over the more."""
+    def gap(self, text: str, value: float, bound: float, *, believed: bool = True) -> bool:
+        """Report value and bound, either possibly infinite, and as the fraction the less over the more.
+
+        A bound that is not ``believed`` counts for the fraction alone.
+        """
         low, high = sorted((value, bound))
         known = 0.0 < low <= high < math.inf
-        return self(low / high if known else 0.0, text, value=value, bound=bound)
+        shown = bound if believed else math.nan
+        return self(low / high if known else 0.0, text, value=value, bound=shown)
 
     def finish(self) -> None:
         """Raise the error of the callback, if there was one."""

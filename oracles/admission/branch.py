@@ -134,7 +134,7 @@ class Filling(NamedTuple):
 class _Node(NamedTuple):
     """A node that is neither closed nor branched upon yet."""
 
-    bound: float  # that of its parent, as computed for the prices of the hint
+    bound: float  # what prices prove of its parent
     limits: Limits
     parent: list[Any]  # its tree belongs here, at this place
     place: int

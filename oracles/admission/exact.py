@@ -225,9 +225,8 @@ def _run(highs: Any, budget: Budget, progress: PartProgress | None, unit: float)
     within = highspy.cb.HighsCallbackType.kCallbackMipInterrupt
 
     def watch(kind: Any, _: str, out: Any, into: Any, __: Any) -> None:
-        value = out.mip_primal_bound * unit
-        done = value / (out.mip_dual_bound * unit) if 0.0 < value <= out.mip_dual_bound * unit else 0.0
-        go_on = kind != within or report(done, "HiGHS", value=value)  # its bound is not believed
+        found = out.mip_primal_bound * unit, out.mip_dual_bound * unit
+        go_on = kind != within or report.gap("HiGHS", *found, believed=False)
         into.user_interrupt = budget.over or not go_on
 
     highs.setCallback(watch, None)
