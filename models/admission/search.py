@@ -93,7 +93,7 @@ class Search:
         ends = np.zeros((len(jobs), 2), dtype=np.int64)
         self._held = kernels.Held(free, self._rows(), ends, np.zeros(len(jobs)), np.zeros(len(jobs)))
         self._saved, self._best, self._ends = self._rows(), self._rows(), ends.copy()
-        self._worth = np.zeros(2)
+        self._worth, self._even = np.zeros(2), np.ones(setting.horizon)
         self._scratch, self._packs = self._workspace()
         self._rank()
 
@@ -178,7 +178,7 @@ class Search:
 
     def insert(self, i: int, scale: float) -> None:
         """Place the i-th job, which is not placed, if that pays at the prices times ``scale``."""
-        kernels.enter(self._given, self._held, i, scale, self._scratch)
+        kernels.enter(self._given, self._held, i, scale, self._even, self._scratch)
         self._worth[0] += self._held.earned[i]
 
     def restore(self, i: int, workers: np.ndarray, servers: np.ndarray) -> None:
@@ -197,17 +197,20 @@ class Search:
             if not self._held.ends[i, 0]:
                 self.insert(i, scale)
 
-    def rounds(self, heats: np.ndarray, *, same: bool = False, enough: float = math.inf) -> None:
+    def rounds(
+        self, heats: np.ndarray, *, same: bool = False, enough: float = math.inf, unsure: float = 0.0
+    ) -> None:
         """Do a round for each of the heats, as long as the best schedule earns less than ``enough``.
 
         A round takes some jobs out, tries these and rejected ones again, and undoes it all if too much is
         lost: more of what all earn than its heat times a random number with mean 1. Utility less a part of
         the costs counts (:data:`THRIFT`). With ``same`` no rejected job is tried, and a job that finds no
-        place again is too much, too.
+        place again is too much, too. When jobs are placed, the costs in each slot are times a random factor,
+        whose logarithm has a standard deviation of at most ``unsure``.
         """
         kernels.ruin_and_recreate(
             self._given, self._held, self._saved, self._best, self._ends, self._worth,
-            (MOST_OUT, MOST_TRIED, PACKED, THRIFT, enough), (np.array(SCALES), np.array(NOISE)),
+            (MOST_OUT, MOST_TRIED, PACKED, THRIFT, enough, unsure), (np.array(SCALES), np.array(NOISE)),
             heats, same, self._scratch, self._packs, self.rng,
         )  # fmt: skip
 

@@ -106,11 +106,11 @@ def move(free, need, rows, sign):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, error_model="numpy")
-def insert(job, scale, free, needs, members, prices, costs, rows, scratch):  # type: ignore[no-untyped-def]
+def insert(job, scale, weights, free, needs, members, prices, costs, rows, scratch):  # type: ignore[no-untyped-def]
     """Place a job in what is free, at the best utility less ``scale`` times its cost, if that is positive.
 
-    Deadlines are compared by the lower bound of convex hulls; the schedule is the one that attains it but for
-    one slot.
+    What slots cost is times their ``weights``, shape (T,). Deadlines are compared by the lower bound of
+    convex hulls; the schedule is the one that attains it but for one slot.
 
     ``job`` is the first slot (from 0), work, N, table of parameter servers, utilities of all slots, and the
     least that a worker costs in each. What is ``free`` has shapes (T, R, H) and (T, R, K), and what is taken
@@ -128,7 +128,7 @@ def insert(job, scale, free, needs, members, prices, costs, rows, scratch):  # t
             break
         s = t - first
         corners[s] = 1
-        if covered >= work and least[t] >= slope[0]:
+        if covered >= work and weights[t] * least[t] >= slope[0]:
             continue
         count_rooms(free[0][t], needs[0], chunks, members[0], rooms, room)
         if room.sum() == 0:
@@ -138,6 +138,7 @@ def insert(job, scale, free, needs, members, prices, costs, rows, scratch):  # t
         ascending(costs[1][t], server_order)
         view = (room, costs[0][t], order, server_room, costs[1][t], server_order)
         top = slot_curve(curves[s], chunks, view, table)
+        curves[s, : top + 1] *= weights[t]
         corners[s] = lower_hull(curves[s], top, vertices[s])
         size, covered = absorb(slope, length, size, covered, work, curves[s], vertices[s], corners[s])
         if covered >= work:
@@ -192,8 +193,8 @@ def account(given, held, i, utility):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, error_model="numpy")
-def enter(given, held, i, scale, scratch):  # type: ignore[no-untyped-def]
-    """Place a job that is not placed, if that pays."""
+def enter(given, held, i, scale, weights, scratch):  # type: ignore[no-untyped-def]
+    """Place a job that is not placed, if that pays; ``scale`` and ``weights`` as in :func:`insert`."""
     a, b, table = given.starts[i], given.starts[i + 1], given.begin[i]
     utility = given.utility[i]
     job = (
@@ -207,7 +208,7 @@ def enter(given, held, i, scale, scratch):  # type: ignore[no-untyped-def]
     needs, costs = (given.needs[0][i], given.needs[1][i]), (given.costs[0][i], given.costs[1][i])
     rows = held.rows[0][a:b], held.rows[1][a:b]
     end, server_end, done = insert(
-        job, scale, held.free, needs, given.members, given.prices, costs, rows, scratch
+        job, scale, weights, held.free, needs, given.members, given.prices, costs, rows, scratch
     )
     if done >= 0:
         held.ends[i, 0], held.ends[i, 1] = end, server_end
@@ -350,11 +351,12 @@ def ruin_and_recreate(  # type: ignore[no-untyped-def]
     """Do a round for each of the heats, relative to what is earned; see :meth:`.Search.rounds`.
 
     ``worth`` is what the schedule and the best one earn. ``limits`` are the most jobs that are taken out, the
-    most rejected ones that are tried, slots that are packed anew, the weight of costs, and enough;
-    ``choices`` the scales and the noises.
+    most rejected ones that are tried, slots that are packed anew, the weight of costs, enough, and how
+    unsure the prices of slots are; ``choices`` the scales and the noises.
     """
-    most_out, most_tried, packed, weight, enough = limits
+    most_out, most_tried, packed, weight, enough, unsure = limits
     scales, noises = choices
+    weights = np.ones(given.utility.shape[1])
     keys = np.empty(given.work.size)
     chosen, tried = np.empty(most_out, dtype=np.int64), np.empty(most_out + most_tried + 1, dtype=np.int64)
     old_ends, old = np.empty((most_out, 2), dtype=np.int64), np.empty((most_out, 2))
@@ -377,8 +379,12 @@ def ruin_and_recreate(  # type: ignore[no-untyped-def]
             copy_rows(given, held.ends, i, held.rows, saved)
             take_out(given, held, i)
         scale, noise = scales[rng.integers(0, scales.size)], noises[rng.integers(0, noises.size)]
+        if unsure > 0.0:
+            spread = unsure * rng.random()
+            for t in range(weights.size):
+                weights[t] = np.exp(spread * rng.standard_normal())
         if wanted >= 0:
-            enter(given, held, wanted, scale, scratch)
+            enter(given, held, wanted, scale, weights, scratch)
         keys[:] = -np.inf
         for i in outside:
             keys[i] = given.rank[i] + gumbel(rng)
@@ -391,7 +397,7 @@ def ruin_and_recreate(  # type: ignore[no-untyped-def]
             keys[i] = given.rank[i] + noise * rng.standard_normal()
         more = largest(keys, tried.size, tried)
         for i in tried[:more]:
-            enter(given, held, i, scale, scratch)
+            enter(given, held, i, scale, weights, scratch)
         if wanted >= 0:
             tried[more] = wanted
             more += 1

@@ -140,7 +140,7 @@ def by_highs(
     if values is not None:
         found = Schedule(_rows(values, "y"), _rows(values, "z"))
         if not _near_miss(instance, found):
-            first = max(first, _tidied(instance, found), key=lambda one: _value(instance, one))
+            first = max(first, tidied(instance, found), key=lambda one: _value(instance, one))
     method = "integer program (Pyomo, HiGHS)"
     if affordable(instance):
         half = None if progress is None else partial(_within, progress, HIGHS_SHARE, 1.0)
@@ -266,7 +266,7 @@ def by_cp_sat(
     if solver is not None:
         rows = [[(*key, solver.value(x)) for key, x in side.items()] for side in sides]
         schedule = Schedule(*(np.array(side, dtype=np.int64).reshape(-1, 4) for side in rows))
-        found = _tidied(instance, schedule)
+        found = tidied(instance, schedule)
         bound = min(bound, cp_sat.bound(solver, bits))
     return _part(instance, first, found, bound, "constraint programming (CP-SAT)")
 
@@ -361,7 +361,7 @@ def _near_miss(instance: AdmissionInstance, schedule: Schedule) -> bool:
     return bool(broken) and all(near)
 
 
-def _tidied(instance: AdmissionInstance, schedule: Schedule) -> Schedule:
+def tidied(instance: AdmissionInstance, schedule: Schedule) -> Schedule:
     """Return a schedule without what earns nothing: unfinished jobs, spare workers and parameter servers."""
     parts = []
     for i in schedule.jobs.tolist():
@@ -385,7 +385,7 @@ def _first_schedule(instance: AdmissionInstance, start: Schedule | None) -> Sche
     for broken in instance.violations(start):
         if broken.constraint != "work":  # unfinished jobs are left out
             raise InputError(f"start: {broken}")
-    return _tidied(instance, start)
+    return tidied(instance, start)
 
 
 def _first(counts: np.ndarray, total: int) -> np.ndarray:

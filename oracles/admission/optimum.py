@@ -13,7 +13,7 @@ from ..base import Budget, Incumbent, Optimum, OracleEntry, ProgressCallback, Wh
 from .bound import Priced, columns, lagrangian_bound, quick, volume, without_prices
 from .branch import FEW_JOBS, affordable
 from .certificate import of_schedule
-from .exact import Part, by_branching, by_cp_sat, by_highs
+from .exact import Part, by_branching, by_cp_sat, by_highs, tidied
 from .search import search
 
 __all__ = ["METHODS", "ORACLES", "Priced", "lagrangian_bound", "offline"]
@@ -162,15 +162,16 @@ def _by_prices(incumbent: _Incumbent, *, brief: bool) -> None:
         _search(incumbent, incumbent.budget.part(0.1 if brief else 1.0), 0.4, 0.5 if brief else 1.0)
 
 
-def _search(incumbent: _Incumbent, budget: Budget, low: float, high: float) -> None:
-    """Search at the best prices: until the time is up, or without a limit for a number of rounds."""
+def _search(incumbent: _Incumbent, budget: Budget, low: float, high: float, seed: int = SEED) -> None:
+    """Search at the best prices, from the best schedule on: until the time is up, or for some rounds."""
     setting, able = incumbent.instance.setting, len(incumbent.instance.jobs) - len(incumbent.instance.never)
     machines = len(setting.worker_units) + len(setting.server_units)
     rounds = min(ROUNDS_PER_JOB * able, max(200, int(SEARCH_WORK // (setting.horizon * machines))))
     if incumbent.budget.time_limit < math.inf:
         rounds = UNTIL_TIME
+    start = tidied(incumbent.instance, incumbent.decision)
     found = search(
-        incumbent.instance, incumbent.certificate, budget, SEED, incumbent.report(low, high), rounds
+        incumbent.instance, incumbent.certificate, budget, seed, incumbent.report(low, high), rounds, start
     )
     incumbent.offer(found, "ruin and recreate")
 
@@ -180,7 +181,7 @@ def _by_programs(incumbent: _Incumbent, tree: Any, low: float) -> None:
     most = EXACT_SECONDS if incumbent.budget.left == math.inf else incumbent.budget.left
     _solve(incumbent, by_highs, incumbent.budget.part(0.8, most), low, 0.9, tree)
     if not incumbent.over:
-        _search(incumbent, incumbent.budget.part(), 0.9, 1.0)
+        _search(incumbent, incumbent.budget.part(), 0.9, 1.0, SEED + 1)
 
 
 def _price(incumbent: _Incumbent, found: Priced) -> None:

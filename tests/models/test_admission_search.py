@@ -17,11 +17,11 @@ from clairvoyant.models.admission.search import Search
 from clairvoyant.testing.admission import instances
 
 
-def begun(instance: AdmissionInstance, seed: int) -> Search:
+def begun(instance: AdmissionInstance, seed: int, weights: np.ndarray | float = 1.0) -> Search:
     rng, setting = np.random.default_rng(seed), instance.setting
     sides = (setting.worker_units, setting.server_units)
-    workers, servers = (rng.random((setting.horizon, *units.shape)) for units in sides)
-    return Search(setting, able(instance), (workers, servers), rng)
+    workers, servers = (rng.random((setting.horizon, *units.shape)).T * weights for units in sides)
+    return Search(setting, able(instance), (workers.T, servers.T), rng)
 
 
 def packed_anew(search: Search, noise: float) -> None:
@@ -92,6 +92,35 @@ def test_a_round_without_heat_that_loses_is_undone(instance: AdmissionInstance, 
             after = state._held.earned.sum() - search.THRIFT * state._held.spent.sum()
             assert heat or after >= before - 1e-9 * abs(before)
             totals(instance, state)
+
+
+@given(instances(max_horizon=6, max_machines=4, max_jobs=8, max_chunks=5), st.integers(0, 9))
+@hypothesis_settings(max_examples=40, deadline=None)
+def test_weights_of_slots_are_factors_on_their_prices(instance: AdmissionInstance, seed: int) -> None:
+    assume(able(instance))
+    weights = 2.0 ** np.random.default_rng(seed).integers(-3, 4, instance.setting.horizon)
+    plain, dear = begun(instance, seed), begun(instance, seed, weights)
+    for i in range(len(plain.jobs)):
+        kernels.enter(plain._given, plain._held, i, 0.5, weights, plain._scratch)
+        dear.insert(i, 0.5)
+    for one, other in zip(plain.placements, dear.placements, strict=True):
+        assert (one is None) == (other is None)
+        if one is not None and other is not None:
+            np.testing.assert_array_equal(one.workers, other.workers)
+            np.testing.assert_array_equal(one.servers, other.servers)
+
+
+def test_unsure_prices_are_drawn_anew_in_every_round() -> None:
+    sure, unsure = (begun(generate("default", 0, jobs=20), 0, 1e-4) for _ in range(2))
+    found = []
+    for state, spread in ((sure, 0.0), (unsure, 1.0)):
+        state.greedy(0.0)
+        seen = set()
+        for _ in range(100):
+            state.rounds(np.full(1, 1e9), unsure=spread)
+            seen |= {placed.workers.tobytes() for placed in state.placements if placed is not None}
+        found.append(len(seen))
+    assert found[0] < found[1]
 
 
 def test_packing_anew_makes_room_for_a_large_worker() -> None:

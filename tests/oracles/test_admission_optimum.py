@@ -19,7 +19,7 @@ from clairvoyant.online.play import Replay, play
 from clairvoyant.oracles.admission import branch
 from clairvoyant.oracles.admission import optimum as admission
 from clairvoyant.oracles.admission.bound import Priced, volume, without_prices
-from clairvoyant.oracles.admission.exact import Part, by_cp_sat
+from clairvoyant.oracles.admission.exact import Part, by_cp_sat, tidied
 from clairvoyant.oracles.admission.optimum import METHODS, lagrangian_bound, offline
 from clairvoyant.oracles.admission.search import search
 from clairvoyant.oracles.base import Budget, Optimum, OracleError, WhyStopped
@@ -135,6 +135,25 @@ def test_the_search_keeps_every_constraint(instance: AdmissionInstance, seed: in
     assert instance.rewards(schedule).sum() <= prices.bound
     earned = instance.completions(schedule)
     assert set(np.flatnonzero(earned)) == set(schedule.jobs.tolist())
+
+
+@given(instances(max_horizon=5, max_machines=3, max_jobs=8, max_chunks=5), st.integers(0, 9))
+@hypothesis_settings(max_examples=30, deadline=None)
+def test_the_search_goes_on_from_a_start(instance: AdmissionInstance, seed: int) -> None:
+    prices = volume(instance, Budget(0.0, None), rounds=5)
+    solved = by_cp_sat(instance, Budget(1e-2, None)).schedule
+    assert solved is not None
+    optimum = tidied(instance, solved)
+
+    def worth(start: Schedule | None, rounds: int) -> float:
+        found = search(instance, prices, Budget(0.0, None), seed, iterations=rounds, start=start)
+        assert not instance.violations(found)
+        return float(instance.rewards(found).sum())
+
+    best, alone = float(instance.rewards(optimum).sum()), worth(None, 0)
+    for rounds in (0, 10):
+        assert worth(optimum, rounds) >= max(best, alone) * (1.0 - 1e-8)
+    assert worth(Schedule.empty(), 0) == alone
 
 
 def test_a_job_alone_gets_what_it_is_worth() -> None:
