@@ -32,7 +32,7 @@ FIRST_SECONDS, FIRST_SHARE = 5.0, 0.5
 instance this time, and at most this part of the time limit."""
 
 FIRST_ROUNDS = 500
-"""Rounds of the volume method, at whose prices branch and price of many jobs begins."""
+"""Rounds of the volume method, at whose prices branch and price of many jobs begins, and a first search."""
 
 VOLUME_WORK = 3e9
 SEARCH_WORK = 1e8
@@ -149,17 +149,21 @@ def _by_prices(incumbent: _Incumbent, *, brief: bool) -> None:
     slots = sum(setting.horizon - job.arrival + 1 for job in jobs)
     steps = sum((setting.horizon - job.arrival + 1) * job.chunks for job in jobs)
     rounds = int(min(2000, max(50, VOLUME_WORK // steps)))
-    _price(
-        incumbent,
-        volume(instance, incumbent.budget.part(0.1 if brief else 0.4), incumbent.report(0.1, 0.3), rounds),
-    )
+    budget, low = incumbent.budget, 0.1
+    if brief and rounds > FIRST_ROUNDS:  # at other prices, the search ends elsewhere
+        _price(incumbent, volume(instance, budget.part(0.2), incumbent.report(low, 0.2), FIRST_ROUNDS))
+        if not incumbent.over:
+            _search(incumbent, budget.part(0.1), 0.2, 0.3)
+        low = 0.3
+    if not incumbent.over:
+        _price(incumbent, volume(instance, budget.part(0.4), incumbent.report(low, 0.35), rounds))
     few = slots * len(setting.resources) <= COLUMN_SIZE and all(quick(job, setting.horizon) for job in jobs)
     few = few and not (brief and affordable(instance))  # branch and price is tighter
     if few and not incumbent.over:
-        budget = incumbent.budget.part(0.1 if brief else 0.3, COLUMN_SECONDS)
-        _price(incumbent, columns(instance, budget, incumbent.report(0.3, 0.4), incumbent.certificate))
+        part = budget.part(0.1 if brief else 0.3, COLUMN_SECONDS)
+        _price(incumbent, columns(instance, part, incumbent.report(0.35, 0.4), incumbent.certificate))
     if not incumbent.over:
-        _search(incumbent, incumbent.budget.part(0.1 if brief else 1.0), 0.4, 0.5 if brief else 1.0)
+        _search(incumbent, budget.part(0.1 if brief else 1.0), 0.4, 0.5 if brief else 1.0)
 
 
 def _search(incumbent: _Incumbent, budget: Budget, low: float, high: float, seed: int = SEED) -> None:
