@@ -399,6 +399,11 @@ class Budget:
         return max(0.0, self.time_limit - self.seconds)
 
     @property
+    def used(self) -> float:
+        """The part of the time that is over, at most 1."""
+        return min(1.0, self.seconds / self.time_limit) if self.time_limit > 0.0 else 1.0
+
+    @property
     def over(self) -> bool:
         """Whether the time is up."""
         return self.left <= 0.0

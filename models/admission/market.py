@@ -161,6 +161,16 @@ class Volume:
         self.ambition, self.largest = 0.02, 0.6
 
     @property
+    def bound(self) -> float:
+        """The least bound so far, that of the prices."""
+        return self.best.bound
+
+    @property
+    def payoffs(self) -> np.ndarray:
+        """What the jobs gain at the prices, shape (I,)."""
+        return self.best.payoffs
+
+    @property
     def settled(self) -> bool:
         """Whether the expected gain of a step is negligible."""
         return self.ambition < SETTLED

@@ -12,7 +12,10 @@ cluster for itself, and no decision of all jobs together is worth more than::
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
+from typing import Any
 
 import numpy as np
 
@@ -24,7 +27,8 @@ from ...models.admission.schedule import Offer, Plan, TooLargeError, cheapest_sc
 from ...models.admission.setting import Setting
 from ...models.program import in_highs, power_of_two
 from ...models.stopwatch import library
-from ..base import Budget, OracleError, PartProgress, relative_gap, rounding
+from ..base import Budget, OracleError, relative_gap, rounding
+from .turns import STEP, Best, Stage
 
 ROUNDING = 1e-10
 """The margin on a bound, relative to the sum of its positive terms, far more than rounding."""
@@ -38,9 +42,17 @@ OUT_OF_REACH = 2.0**-20
 TABLE = 2 * 10**9
 """The most steps of the exact subroutine for one job; beyond, its payoff is bounded by convex hulls."""
 
-VOLUME_ROUNDS = 2000
+VOLUME, COLUMNS = "volume method", "column generation"
 
+VOLUME_ROUNDS, LEAST_ROUNDS = 2000, 50
 COLUMN_ROUNDS = 300
+
+VOLUME_WORK = 75.0
+"""The work of all rounds of the volume method, if they are more than :data:`LEAST_ROUNDS`."""
+
+OFFERED = 8
+"""How often a bound is offered on the way, after twice as many rounds each time."""
+
 COLUMN_GAP = 1e-9
 """Column generation ends at this relative distance of the bound from the master."""
 
@@ -148,15 +160,9 @@ def without_prices(instance: AdmissionInstance) -> Priced:
     return Priced(bound, prices[0], prices[1], payoffs, "every job alone in the cluster")
 
 
-def _priced(
-    instance: AdmissionInstance,
-    market: Market,
-    prices: np.ndarray,
-    payoffs: np.ndarray,
-    method: str,
-    budget: Budget,
-) -> Priced:
-    """Return the certificate of prices of groups, the payoffs made as small as time allows."""
+def _priced(instance: AdmissionInstance, method: Any, name: str, budget: Budget) -> Priced:
+    """Return the certificate of a method's prices of groups, the payoffs made as small as time allows."""
+    market, prices, payoffs = method.market, method.prices, method.payoffs
     worker_prices, server_prices = market.per_unit(prices)
     told = market.joined(worker_prices, server_prices)
     if (abs(told - prices) > ROUNDED * prices).any():  # near the least number: these are other prices
@@ -166,15 +172,10 @@ def _priced(
     bound, every = lagrangian_bound(instance, worker_prices, server_prices, every, budget)
     for array in (worker_prices, server_prices, every):
         array.setflags(write=False)
-    return Priced(bound, worker_prices, server_prices, every, method)
+    return Priced(bound, worker_prices, server_prices, every, f"{name}, {method.round} rounds")
 
 
-def volume(
-    instance: AdmissionInstance,
-    budget: Budget,
-    progress: PartProgress | None = None,
-    rounds: int = VOLUME_ROUNDS,
-) -> Priced:
+def volume(instance: AdmissionInstance, budget: Budget, rounds: int = VOLUME_ROUNDS) -> Priced:
     """Return prices by the volume method (Barahona and Anbil 2000), and the bound that they prove.
 
     Machines of a group have equal prices. In the rounds, a slot's cost is replaced by its convex hull in the
@@ -184,21 +185,13 @@ def volume(
     if not jobs:
         return without_prices(instance)
     method = Volume(Market(instance.setting, jobs))
-    while method.round < rounds and not method.settled and not budget.over:
-        method.step()
-        if progress is not None and method.round % 50 == 0:
-            done = min(1.0, method.round / rounds)
-            progress(done, f"volume round {method.round}", bound=(1.0 + 2.0 * ROUNDING) * method.best.bound)
-    name = f"volume method, {method.round} rounds"
-    return _priced(instance, method.market, method.prices, method.best.payoffs, name, budget)
+    for _ in _rounds(method, method.step, rounds, budget):
+        pass
+    return _priced(instance, method, VOLUME, budget)
 
 
 def columns(
-    instance: AdmissionInstance,
-    budget: Budget,
-    progress: PartProgress | None = None,
-    start: Priced | None = None,
-    rounds: int = COLUMN_ROUNDS,
+    instance: AdmissionInstance, budget: Budget, start: Priced | None = None, rounds: int = COLUMN_ROUNDS
 ) -> Priced:
     """Return prices by column generation, and the bound that they prove.
 
@@ -209,15 +202,66 @@ def columns(
     jobs = able(instance)
     if not jobs:
         return without_prices(instance)
-    market = Market(instance.setting, jobs)
-    master = _Columns(market, start, budget)
-    while master.round < rounds and not master.settled and not budget.over:
-        master.step(budget)
-        if progress is not None:
-            done = 1.0 if master.settled else min(1.0, master.round / rounds)
-            progress(done, f"columns round {master.round}", bound=(1.0 + 2.0 * ROUNDING) * master.bound)
-    name = f"column generation, {master.round} rounds"
-    return _priced(instance, market, master.prices, master.payoffs, name, budget)
+    master = _Columns(Market(instance.setting, jobs), start, budget)
+    for _ in _rounds(master, partial(master.step, budget), rounds, budget):
+        pass
+    return _priced(instance, master, COLUMNS, budget)
+
+
+def _rounds(method: Any, step: Callable[[], None], rounds: int, budget: Budget) -> Iterator[int]:
+    """Do rounds until they settle, or time is up; yield the number of each."""
+    while method.round < rounds and not method.settled and not budget.over:
+        step()
+        yield method.round
+
+
+def by_volume(best: Best) -> Stage:
+    """Bound by :func:`volume`, for :func:`volume_rounds`."""
+    jobs, rounds = able(best.instance), volume_rounds(best.instance)
+    if jobs:
+        method = Volume(Market(best.instance.setting, jobs))
+        yield from _told(best, method, VOLUME, _rounds(method, method.step, rounds, best.budget), rounds)
+
+
+def by_columns(best: Best) -> Stage:
+    """Bound by :func:`columns`, from the best prices on."""
+    jobs, budget = able(best.instance), best.budget
+    if jobs:
+        master = _Columns(Market(best.instance.setting, jobs), best.certificate, budget)
+        every = _rounds(master, partial(master.step, budget), COLUMN_ROUNDS, budget)
+        yield from _told(best, master, COLUMNS, every, COLUMN_ROUNDS)
+
+
+def _told(best: Best, method: Any, name: str, rounds: Iterator[int], most: int) -> Stage:
+    """Do rounds; offer the bound after 1, 1/2, 1/4 of all and so on, and where it ends."""
+    work = volume_work(best.instance) if name == VOLUME else column_work(best.instance)
+    often, offered = max(1, int(STEP / work)), {most >> k for k in range(1, OFFERED)}
+    try:
+        for number in rounds:
+            if number in offered:
+                best.limit_by(_priced(best.instance, method, name, best.budget))
+            if number % often == 0 or number in offered:
+                best.tell(f"{name}, {number} rounds", bound=(1.0 + 2.0 * ROUNDING) * method.bound)
+                yield work * often
+    finally:
+        best.limit_by(_priced(best.instance, method, name, best.budget))
+
+
+def volume_rounds(instance: AdmissionInstance) -> int:
+    """Return how many rounds of the volume method end within a minute or two."""
+    return int(min(VOLUME_ROUNDS, max(LEAST_ROUNDS, VOLUME_WORK / volume_work(instance))))
+
+
+def volume_work(instance: AdmissionInstance) -> float:
+    """Return the work of a round of the volume method, about the seconds of a core."""
+    jobs, horizon = able(instance), instance.setting.horizon
+    return 3e-5 + 2.5e-8 * sum((horizon - job.arrival + 1) * job.chunks for job in jobs)
+
+
+def column_work(instance: AdmissionInstance) -> float:
+    """Return the work of a round of column generation, about the seconds of a core."""
+    jobs, horizon = able(instance), instance.setting.horizon
+    return 1e-3 + 1e-8 * sum((horizon - job.arrival + 1) * job.work * job.chunks for job in jobs)
 
 
 class _Columns:

@@ -21,7 +21,7 @@ import numpy as np
 from ...models.admission.instance import AdmissionInstance
 from ...models.program import CAREFUL, SOLVER_TOLERANCE, in_highs
 from ...models.stopwatch import library
-from ..base import Budget, OracleError, PartProgress, rounding
+from ..base import Budget, OracleError, rounding
 from . import branch_kernels as kernels
 from .bound import Priced, alone, unit_of
 
@@ -161,6 +161,12 @@ class Branching(ABC):
         self._count = itertools.count()
         self._left = -math.inf
         self._bounds: dict[tuple[int, frozenset[Any]], Any] = {}
+        self.programs = 0  # linear programs so far
+
+    @property
+    def ended(self) -> bool:
+        """Whether all leaves are closed, or cannot be branched upon."""
+        return self._node is None and not self._heap
 
     @cached_property
     def program(self) -> Program:
@@ -225,21 +231,18 @@ class Branching(ABC):
         self.prices.append(price)
         return len(self.prices) - 1
 
-    def grow(self, most_nodes: int, progress: PartProgress | None = None) -> Any:
+    def grow(self, most_nodes: int) -> Any:
         """Return a tree, grown by so many nodes from where it was; what is left open has its parent's prices.
 
         It goes down from a node by what is at most n, until a leaf is closed, and on where the bound is the
         largest.
         """
-        for done in range(most_nodes):
+        for _ in range(most_nodes):
             if self._node is None and self._heap:
                 self._node = heapq.heappop(self._heap)[-1]
             node = self._node
             if node is None or self.budget.over:
                 break
-            if progress is not None:
-                bound = max([self._left, node.bound, *(-one[0] for one in self._heap[:1])])
-                progress(done / most_nodes, f"branch and price, node {done}", bound=bound)
             known = [n for n in (0, node.hint) if self.closes(n, node.limits)]
             closed = min(known, key=lambda n: self.bound(n, node.limits), default=None)
             tree, below = self._solved(node) if closed is None else self._leave(closed, node.limits)
@@ -258,6 +261,7 @@ class Branching(ABC):
         best, new = price, 1
         program.enter(node.limits)
         for turn in range(MOST_ROUNDS):
+            self.programs += 1
             most, new = program.answer(price)
             if most < bound:
                 bound, best = most, price
@@ -344,7 +348,7 @@ class Program:
         self._stacked, self._facts = 0, np.zeros((0, 3), dtype=np.int64)
         self._workers = np.zeros((0, self._horizon), dtype=np.int64)
         self._x = np.zeros(0)
-        count = self._size + self._jobs + len(self._machines)
+        self.rows = count = self._size + self._jobs + len(self._machines)
         upper = np.concatenate([np.zeros(self._size), np.ones(count - self._size)])
         none = np.zeros(0)
         empty = np.zeros(1, np.int32), np.zeros(0, np.int32), none

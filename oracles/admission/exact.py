@@ -1,11 +1,12 @@
-"""Exact methods for the best schedules of all jobs: branch and price, HiGHS on declared programs, CP-SAT."""
+"""Exact stages for the best schedules of all jobs: branch and price, HiGHS on declared programs, CP-SAT."""
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import math
-from dataclasses import dataclass, replace
-from functools import partial
+import threading
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -13,195 +14,208 @@ import numpy as np
 from ...models.admission.instance import AdmissionInstance
 from ...models.admission.program import able, compact_program, least_ratio
 from ...models.admission.schedule import Schedule
-from ...models.base import InputError
 from ...models.mixed import bound_of
 from ...models.program import CAREFUL, PyomoProgram, SolverError, in_highs, linear_of, power_of_two
 from ...models.stopwatch import library
 from .. import cp_sat
-from ..base import Budget, OracleError, PartProgress, Report, checked, rounding
-from .bound import Priced
+from ..base import OracleError, Report, checked, rounding
+from .bound import without_prices
 from .branch import Branching, Limits, affordable
+from .turns import STEP, Best, Stage
 
 TOLERANCE = 1e-9
 """HiGHS's tolerance on rows, with limits below 2^12."""
 
-HIGHS_SHARE = 0.5
-"""The part of the time in which HiGHS looks for a schedule; the rest is for the bound."""
-
 SECONDS_PER_TERM = 5e-5
 """The estimated time to declare a term of a program and to pass it to HiGHS."""
 
-MOST_NODES = 10_000
-"""Nodes of branch and price, far more than there is time for."""
-
-GROWING = 0.95
-"""The part of the time in which the tree grows; in the rest, the bounds of its leaves are computed again."""
+PROGRAM_WORK, LOOK_WORK = 1.7e-6, 8.6e-8
+"""The work of a linear program of branch and price, for its rows to the power of 1.5, and of HiGHS between
+two looks at whether to go on, for rows and columns to this power."""
 
 LARGEST_ROW = 2**62
 """The largest number that a row of CP-SAT may reach."""
 
 
-@dataclass(frozen=True, eq=False)
-class Part:
-    """The result of one method on an instance."""
+def by_branching(best: Best) -> Stage:
+    """Solve (14)-(18) by branch and price (:class:`.branch.Branching`), from the prices so far on.
 
-    # The best schedule it holds, checked by the instance; ``None`` if it makes none.
-    schedule: Schedule | None
-    bound: float | None  # no schedule earns more; ``None`` if nothing is proven
-    method: str
-    tree: _Search | None = None  # that of branch and price, to go on with
-
-
-def by_branching(
-    instance: AdmissionInstance,
-    budget: Budget,
-    progress: PartProgress | None = None,
-    start: Schedule | None = None,
-    capacity: Priced | None = None,
-    tree: _Search | None = None,
-) -> Part:
-    """Solve (14)-(18) by branch and price (:class:`.branch.Branching`).
-
-    The bound is what the prices of all leaves prove, by :meth:`.branch.Program.bound`.
-    It begins at prices of ``capacity``, or goes on with the ``tree`` of an earlier :class:`Part`. Other
-    arguments and the result are as for :func:`by_highs`.
+    The bound is what the prices of all leaves prove, by :meth:`.branch.Program.bound`. Where the tables are
+    too large, nothing is done.
     """
-    first = _first_schedule(instance, start)
-    if not affordable(instance):
-        return Part(first, _ceiling(instance), "tables of branch and price too large")
-    search = _Search(instance, budget, first, capacity) if tree is None else tree
-    search.budget = budget.part(GROWING)
-    search.met([first.workers, first.servers])
-
-    def with_value(done: float, text: str, *, value: float = math.nan, bound: float = math.nan) -> None:
-        del value
-        if progress is not None:
-            progress(done, text, value=search.value, bound=bound)
-
-    search.grow(MOST_NODES, with_value)
-    bound = min(_ceiling(instance), max(0.0, search.proved(lambda: budget.over)))
-    part = _part(instance, search.schedule, None, bound, "branch and price")
-    return replace(part, tree=search)
+    if not affordable(best.instance):
+        return
+    tree = Tree(best)
+    for node in itertools.count():
+        before = tree.programs
+        tree.grow(1)
+        whole = tree.ended or _power_of_two(node)
+        proved = tree.proved((lambda: best.budget.over) if whole else (lambda: True))
+        best.limit(max(0.0, proved), "branch and price")
+        best.tell(f"branch and price, node {node}")
+        yield PROGRAM_WORK * tree.program.rows**1.5 * (tree.programs - before + 1)
+        if tree.ended:
+            return
 
 
-class _Search(Branching):
-    """Branch and price, and the best schedule that was met."""
+def _power_of_two(n: int) -> bool:
+    """Return whether a number is one, or 0."""
+    return n & (n - 1) == 0
 
-    def __init__(
-        self, instance: AdmissionInstance, budget: Budget, first: Schedule, capacity: Priced | None = None
-    ) -> None:
-        super().__init__(instance, budget, capacity)
-        self.schedule, self.value = first, _value(instance, first)
+
+class Tree(Branching):
+    """Branch and price, which offers what it meets."""
+
+    def __init__(self, best: Best) -> None:
+        super().__init__(best.instance, best.budget, best.certificate)
+        self.best = best
 
     @property
     def most(self) -> float:
         """The bound at which a leaf holds nothing better, but for the gap."""
-        return self.value * (1.0 + 0.5 * self.budget.gap)
+        return self.best.value * (1.0 + 0.5 * self.budget.gap)
 
     def proof(self, number: int, limits: Limits) -> float | None:
         """Return what prices prove of a leaf; ``None`` if nothing is in it."""
         return self.program.bound(self.prices[number], limits)
 
     def met(self, decision: list[Any]) -> None:
-        """Take a solution of a program as the best schedule if it is one, and better."""
+        """Offer a solution of a program if it is a schedule."""
         schedule = Schedule(*(np.array(side, dtype=np.int64).reshape(-1, 4) for side in decision))
         if not self.instance.violations(schedule):  # the solver's tolerance may be a worker
-            value = _value(self.instance, schedule)
-            if value > self.value:
-                self.schedule, self.value = schedule, value
+            self.best.offer(schedule, "branch and price")
 
 
-def by_highs(
-    instance: AdmissionInstance,
-    budget: Budget,
-    progress: PartProgress | None = None,
-    start: Schedule | None = None,
-    capacity: Priced | None = None,
-    tree: _Search | None = None,
-) -> Part:
+def by_highs(best: Best) -> Stage:
     """Solve the compact program (1)-(13) by HiGHS, whose bound is not believed: it can be wrong (1.14).
 
-    The bound is that of branch and price, which begins with the schedule that HiGHS has found; where its
-    tables are too large, that of our own branch and bound on the linear relaxation (:mod:`.models.mixed`),
-    which is seldom tight. It is cut to the sum of the jobs' best utilities.
-
-    Too large a program is not even declared; the bound is then the sum of the jobs' best utilities. ``start``
-    is a warm start, such as a policy's schedule; jobs that it does not finish are left out. Returned is the
-    best one of the start and what was found, with a bound. A schedule that fails the instance's own check
-    is an OracleError.
+    A bound is for branch and price; where its tables are too large, it is that of our own branch and bound on
+    the linear relaxation (:mod:`.models.mixed`), which is seldom tight. A schedule that fails the instance's
+    own check is an OracleError.
     """
-    first = _first_schedule(instance, start)
-    ceiling = _ceiling(instance)
-    if not _in_time(instance, budget):
-        return Part(first, ceiling, "integer program too large for the time")
+    instance, declaring = best.instance, _declaring(best.instance)
+    yield declaring
+    if declaring >= best.budget.left:
+        yield math.inf
     program = compact_program(instance)
-    half = None if progress is None else partial(_within, progress, 0.0, HIGHS_SHARE)
-    values = _highs(program, budget.part(HIGHS_SHARE), half, _start(instance, first))
-    if values is not None:
-        found = Schedule(_rows(values, "y"), _rows(values, "z"))
-        if not _near_miss(instance, found):
-            first = max(first, tidied(instance, found), key=lambda one: _value(instance, one))
-    method = "integer program (Pyomo, HiGHS)"
-    if affordable(instance):
-        half = None if progress is None else partial(_within, progress, HIGHS_SHARE, 1.0)
-        part = by_branching(instance, budget, half, first, capacity, tree)
-        return replace(part, method=f"{method} and branch and price")
-    value = _value(instance, first)
-    allowed = 0.5 * budget.gap * value
-    bound = bound_of(program, value, allowed, lambda: budget.over, TOLERANCE)
-    bound = ceiling if bound is None else min(ceiling, bound + rounding(len(instance.jobs), abs(bound)))
-    return _part(instance, first, None, bound, f"{method} and branch and bound on multipliers")
+    with contextlib.closing(_Stepped(program, best)) as solver:
+        looks = max(1, int(STEP / solver.work))
+        for step in itertools.count(1):
+            for values in solver.found(looks):
+                found = Schedule(_rows(values, "y"), _rows(values, "z"))
+                if not _near_miss(instance, found):
+                    best.offer(tidied(instance, found), "integer program (Pyomo, HiGHS)")
+            best.tell("HiGHS")
+            yield solver.work * looks
+            if not affordable(instance) and (solver.ended or _power_of_two(step)):
+                _relaxed(best, program, step)
+                yield solver.work * step
+            if solver.ended:
+                return
 
 
-def _within(progress: PartProgress, low: float, high: float, done: float, text: str, **told: float) -> None:
-    """Tell the progress of a part, from ``low`` to ``high``."""
-    progress(low + (high - low) * min(1.0, max(0.0, done)), text, **told)
+def _relaxed(best: Best, program: PyomoProgram, nodes: int) -> None:
+    """Bound by so many nodes of our own branch and bound."""
+    budget, allowed = best.budget, 0.5 * best.budget.gap * best.value
+    found = bound_of(program, best.value, allowed, lambda: budget.over, TOLERANCE, nodes)
+    if found is not None:
+        bound = found + rounding(len(best.instance.jobs), abs(found))
+        best.limit(bound, "branch and bound on multipliers")
 
 
-def _highs(
-    program: PyomoProgram,
-    budget: Budget,
-    progress: PartProgress | None,
-    start: dict[tuple[Any, ...], float] | None,
-) -> dict[tuple[Any, ...], int] | None:
-    """Maximise a program in whole variables that has a solution.
+class _Stepped:
+    """HiGHS on a program in whole variables, in a thread of its own, which waits between steps."""
 
-    Returns the variables (name, index...) that are not 0, rounded, or ``None`` if none were found.
-    """
-    highspy = library("highspy")
+    def __init__(self, program: PyomoProgram, best: Best) -> None:
+        options = {
+            **CAREFUL,
+            "random_seed": 0,
+            "mip_feasibility_tolerance": TOLERANCE,
+            "primal_feasibility_tolerance": TOLERANCE,
+            "mip_rel_gap": 0.5 * best.budget.gap,
+            "mip_abs_gap": 0.0,
+            "time_limit": best.budget.left,
+        }
+        try:
+            self._highs, self._keys = _in_highs(program, options)
+        except SolverError as error:
+            raise OracleError(str(error)) from error
+        self.work = LOOK_WORK * (len(self._keys) + self._highs.getNumRow()) ** 1.5
+        self.ended = not self._keys
+        self._budget, self._left, self._stop = best.budget, 0, False
+        self._new: list[Any] = []
+        self._raised: BaseException | None = None
+        self._turn, self._done = threading.Semaphore(0), threading.Semaphore(0)
+        self._thread = threading.Thread(target=self._run, daemon=True)
+        if not self.ended:
+            self._begin(_start(best.instance, tidied(best.instance, best.decision)))
 
-    options = {
-        **CAREFUL,
-        "random_seed": 0,
-        "mip_feasibility_tolerance": TOLERANCE,
-        "primal_feasibility_tolerance": TOLERANCE,
-        "mip_rel_gap": 0.5 * budget.gap,
-        "mip_abs_gap": 0.0,
-        "time_limit": budget.left,
-    }
-    try:
-        highs, keys, unit = _in_highs(program, options)
-    except SolverError as error:
-        raise OracleError(str(error)) from error
-    if not keys:
-        return {}
-    if start is not None:
+    def _begin(self, start: dict[tuple[Any, ...], float]) -> None:
+        """Give HiGHS a start, and let it wait for its first step."""
+        highspy = library("highspy")
         solution = highspy.HighsSolution()
-        solution.col_value = [start.get(key, 0.0) for key in keys]
-        highs.setSolution(solution)
-    _run(highs, budget, progress, unit)
-    status, info = highs.getModelStatus(), highs.getInfo()
-    known = highspy.HighsModelStatus
-    if status not in (known.kOptimal, known.kTimeLimit, known.kInterrupt):
-        raise OracleError(f"HiGHS ended with {highs.modelStatusToString(status)}")
-    if info.primal_solution_status != highspy.SolutionStatus.kSolutionStatusFeasible:
-        return None
-    rounded = np.rint(highs.getSolution().col_value).astype(np.int64).tolist()
-    return {key: value for key, value in zip(keys, rounded, strict=True) if value}
+        solution.col_value = [start.get(key, 0.0) for key in self._keys]
+        self._highs.setSolution(solution)
+        self._highs.setCallback(self._watch, None)
+        for name in ("kCallbackMipInterrupt", "kCallbackMipImprovingSolution"):
+            self._highs.startCallback(getattr(highspy.cb.HighsCallbackType, name))
+        self._thread.start()
+
+    def _run(self) -> None:
+        self._turn.acquire()
+        try:
+            self._highs.run()
+        except BaseException as error:  # noqa: BLE001 - raised again by found
+            self._raised = error
+        self.ended = True
+        self._done.release()
+
+    def _watch(self, kind: Any, _: str, out: Any, into: Any, __: Any) -> None:
+        """Keep a new solution; or count a look, and wait if it is the last of the step."""
+        if kind == library("highspy").cb.HighsCallbackType.kCallbackMipImprovingSolution:
+            self._new.append(np.array(out.mip_solution))
+            return
+        self._left -= 1
+        if self._left <= 0 and not self._stop:
+            self._done.release()
+            self._turn.acquire()
+        into.user_interrupt = self._stop or self._budget.over
+
+    def found(self, looks: int) -> Iterator[dict[tuple[Any, ...], int]]:
+        """Go on for so many looks; yield new solutions, as (name, index...) of what is not 0, rounded."""
+        if self.ended:
+            return
+        self._left = looks
+        self._turn.release()
+        self._done.acquire()
+        if self._raised is not None:
+            raise self._raised
+        if self.ended:
+            self._check()
+        new, self._new = self._new, []
+        for solution in new:
+            rounded = np.rint(solution).astype(np.int64).tolist()
+            yield {key: value for key, value in zip(self._keys, rounded, strict=True) if value}
+
+    def _check(self) -> None:
+        """Refuse an end that is none, and take the last solution."""
+        known, highspy = library("highspy").HighsModelStatus, library("highspy")
+        status, info = self._highs.getModelStatus(), self._highs.getInfo()
+        if status not in (known.kOptimal, known.kTimeLimit, known.kInterrupt):
+            raise OracleError(f"HiGHS ended with {self._highs.modelStatusToString(status)}")
+        if info.primal_solution_status == highspy.SolutionStatus.kSolutionStatusFeasible:
+            self._new.append(np.array(self._highs.getSolution().col_value))
+
+    def close(self) -> None:
+        """End the thread."""
+        self._stop = True
+        self._turn.release()
+        if self._thread.is_alive():
+            self._thread.join()
 
 
-def _in_highs(program: PyomoProgram, options: dict[str, Any]) -> tuple[Any, list[tuple[Any, ...]], float]:
-    """Return HiGHS with a program, its columns' (name, index...), and the unit of its objective."""
+def _in_highs(program: PyomoProgram, options: dict[str, Any]) -> tuple[Any, list[tuple[Any, ...]]]:
+    """Return HiGHS with a program, and its columns' (name, index...)."""
     form = program.maximised_form()
     linear = linear_of(form)
     unit = power_of_two(-float(linear.cost.min(initial=0.0))) or 1.0
@@ -214,61 +228,37 @@ def _in_highs(program: PyomoProgram, options: dict[str, Any]) -> tuple[Any, list
         maximise=True,
         whole=True,
     )
-    return highs, [(column.parent_component().name, *column.index()) for column in form.columns], unit
+    return highs, [(column.parent_component().name, *column.index()) for column in form.columns]
 
 
-def _run(highs: Any, budget: Budget, progress: PartProgress | None, unit: float) -> None:
-    """Run HiGHS, and end it when the time is up, also within a linear relaxation."""
-    highspy = library("highspy")
-
-    report = Report(progress)
-    within = highspy.cb.HighsCallbackType.kCallbackMipInterrupt
-
-    def watch(kind: Any, _: str, out: Any, into: Any, __: Any) -> None:
-        found = out.mip_primal_bound * unit, out.mip_dual_bound * unit
-        go_on = kind != within or report.gap("HiGHS", *found, believed=False)
-        into.user_interrupt = budget.over or not go_on
-
-    highs.setCallback(watch, None)
-    for name in ("kCallbackMipInterrupt", "kCallbackSimplexInterrupt"):
-        highs.startCallback(getattr(highspy.cb.HighsCallbackType, name))
-    highs.run()
-    report.finish()
-
-
-def by_cp_sat(
-    instance: AdmissionInstance,
-    budget: Budget,
-    progress: PartProgress | None = None,
-    start: Schedule | None = None,
-) -> Part:
+def by_cp_sat(best: Best) -> Stage:
     """Solve (1)-(13) by CP-SAT, in a model of its own: done[i,t] says that job i is done by slot t.
 
     All numbers are whole. Utilities are scaled by 2^bits and rounded up, so that nothing is worth more; the
-    bound is CP-SAT's in these numbers, cut to the sum of the jobs' best utilities. Arguments and result are
-    as for :func:`by_highs`; amounts that are too large for 64 bits are an OracleError.
+    bound is CP-SAT's in these numbers. Amounts that are too large for 64 bits are an OracleError.
     """
-    first = _first_schedule(instance, start)
-    ceiling = _ceiling(instance)
-    if not _in_time(instance, budget):
-        return Part(first, ceiling, "constraint program too large for the time")
+    instance, most = best.instance, without_prices(best.instance).bound
+    if _declaring(instance) >= best.budget.left:
+        return
     model = library("ortools.sat.python.cp_model").CpModel()
-    bits, report = cp_sat.bits(len(instance.jobs), ceiling), Report(progress)
+    bits, report = (
+        cp_sat.bits(len(instance.jobs), most),
+        Report(lambda _, *told, **found: best.tell(*told, **found)),
+    )
     sides = _cp_sat_model(model, instance, bits)
-    _hint(model, sides, first)
+    _hint(model, sides, tidied(instance, best.decision))
 
     def follow(value: float, above: float) -> bool:
         return report.gap("CP-SAT", math.ldexp(value, -bits), math.ldexp(above, -bits))
 
-    solver, _ = cp_sat.run(model, budget, follow, relative_gap_limit=0.5 * budget.gap)
+    solver, _ = cp_sat.run(model, best.budget, follow, relative_gap_limit=0.5 * best.budget.gap)
     report.finish()
-    found, bound = None, ceiling
     if solver is not None:
         rows = [[(*key, solver.value(x)) for key, x in side.items()] for side in sides]
         schedule = Schedule(*(np.array(side, dtype=np.int64).reshape(-1, 4) for side in rows))
-        found = tidied(instance, schedule)
-        bound = min(bound, cp_sat.bound(solver, bits))
-    return _part(instance, first, found, bound, "constraint programming (CP-SAT)")
+        best.offer(tidied(instance, schedule), "constraint programming (CP-SAT)")
+        best.limit(cp_sat.bound(solver, bits), "constraint programming (CP-SAT)")
+    yield 0.0
 
 
 def _cp_sat_model(model: Any, instance: AdmissionInstance, bits: int) -> list[dict[Any, Any]]:
@@ -378,51 +368,15 @@ def tidied(instance: AdmissionInstance, schedule: Schedule) -> Schedule:
     return checked(instance, Schedule.join(parts))
 
 
-def _first_schedule(instance: AdmissionInstance, start: Schedule | None) -> Schedule:
-    """Return the warm start, by default the empty schedule."""
-    if start is None:
-        return Schedule.empty()
-    for broken in instance.violations(start):
-        if broken.constraint != "work":  # unfinished jobs are left out
-            raise InputError(f"start: {broken}")
-    return tidied(instance, start)
-
-
 def _first(counts: np.ndarray, total: int) -> np.ndarray:
     """Return how many of each count are among the first ``total``."""
     before = np.cumsum(counts) - counts
     return np.clip(total - before, 0, counts)
 
 
-def _value(instance: AdmissionInstance, schedule: Schedule) -> float:
-    return math.fsum(instance.rewards(schedule).tolist())
-
-
-def _part(
-    instance: AdmissionInstance, first: Schedule, found: Schedule | None, bound: float, method: str
-) -> Part:
-    """Return the better schedule, and a bound that rounding does not put below its value."""
-    best = first
-    if found is not None and _value(instance, found) > _value(instance, first):
-        best = found
-    value = _value(instance, best)
-    if bound < value - rounding(len(instance.jobs), value):
-        raise OracleError(f"{method}: the bound {bound!r} is below the value {value!r}")
-    return Part(best, max(bound, value), method)
-
-
-def _ceiling(instance: AdmissionInstance) -> float:
-    """Return the sum of what the jobs would earn if each had the machines for itself."""
-    most = ((job, instance.setting.most_workers(job)) for job in able(instance))
-    total = math.fsum(job.utility(-(-job.work // workers) - 1) for job, workers in most)
-    return total + rounding(len(instance.jobs), total)
-
-
-def _in_time(instance: AdmissionInstance, budget: Budget) -> bool:
-    """Return whether the terms of a program can be passed to the solver in the time left."""
-    if math.isinf(budget.left):
-        return True
+def _declaring(instance: AdmissionInstance) -> float:
+    """Return the estimated seconds in which a program is declared and passed to a solver."""
     machines = len(instance.setting.worker_units) + len(instance.setting.server_units)
     width = machines * len(instance.setting.resources)
     slots = np.array([instance.setting.horizon - job.arrival + 1 for job in able(instance)], dtype=np.float64)
-    return float((slots * (width + slots)).sum()) * SECONDS_PER_TERM < budget.left
+    return float((slots * (width + slots)).sum()) * SECONDS_PER_TERM

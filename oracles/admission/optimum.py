@@ -3,18 +3,26 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
-from typing import Any
 
 from ...models.admission.instance import AdmissionInstance
 from ...models.admission.schedule import Schedule
 from ...models.draw import choose
-from ..base import Budget, Incumbent, Optimum, OracleEntry, ProgressCallback, WhyStopped
-from .bound import Priced, columns, lagrangian_bound, quick, volume, without_prices
+from ..base import Budget, Optimum, OracleEntry, ProgressCallback, WhyStopped
+from .bound import (
+    Priced,
+    by_columns,
+    by_volume,
+    lagrangian_bound,
+    quick,
+    volume_rounds,
+    volume_work,
+    without_prices,
+)
 from .branch import FEW_JOBS, affordable
 from .certificate import of_schedule
-from .exact import Part, by_branching, by_cp_sat, by_highs, tidied
-from .search import search
+from .exact import by_branching, by_cp_sat, by_highs
+from .search import by_search, search, search_work
+from .turns import Best, Stage, Turn, in_turns
 
 __all__ = ["METHODS", "ORACLES", "Priced", "lagrangian_bound", "offline"]
 
@@ -24,40 +32,26 @@ METHODS = (AUTO, BRANCH, HIGHS, CP_SAT, LAGRANGIAN)
 SMALL = 20_000
 """Up to so many pairs of a slot of a job and a machine, "auto" tries the integer programs."""
 
-EXACT_SECONDS = 90.0
-"""The time "auto" gives the integer programs if it has no time limit."""
+EXACT_WORK = 45.0
+"""The work, about seconds of a core, of branch and price and of HiGHS in "auto" without a time limit."""
 
-FIRST_SECONDS, FIRST_SHARE = 5.0, 0.5
-"""Before the integer program, of few jobs before anything else, "auto" gives branch and price on a small
-instance this time, and at most this part of the time limit."""
+FIRST_WORK = 3.0
+"""The work that branch and price of few jobs does before anything else."""
 
 FIRST_ROUNDS = 500
-"""Rounds of the volume method, at whose prices branch and price of many jobs begins, and a first search."""
+"""Rounds of the volume method, at whose prices branch and price of many jobs begins."""
 
-VOLUME_WORK = 3e9
-SEARCH_WORK = 1e8
-"""Limits of the volume method and of the search, so that each ends within a minute or two."""
+PRICES_FIRST = 1.0
+"""The most work of the volume method before the others begin."""
 
 COLUMN_SIZE = 20_000
 """Up to so many slots of jobs, times resources, columns are generated after the volume method. With more, as
-of 100 jobs in 100 slots, :data:`COLUMN_SECONDS` make the bound no better."""
+of 100 jobs in 100 slots, seconds of it make the bound no better."""
 
-COLUMN_SECONDS = 20.0
-"""The most time that column generation takes."""
-
-ROUNDS_PER_JOB = 100
-UNTIL_TIME = 10**9
-"""Rounds of the search without a time limit (no more than SEARCH_WORK allows), and with one."""
+COLUMN_WORK = 20.0
+"""The most work of column generation."""
 
 SEED = 0
-
-
-class _Incumbent(Incumbent[Schedule, float]):
-    """The best schedule and the least bound; the certificate is a :class:`Priced`."""
-
-    def evaluate(self, decision: Schedule) -> float:
-        """Return the utility of a schedule."""
-        return float(self.instance.rewards(decision).sum())
 
 
 def offline(
@@ -108,30 +102,53 @@ def offline(
     choose(method, METHODS, "method")
     start, alone = (Schedule.empty(), "nothing runs"), without_prices(instance)
     proof = alone.bound, alone.method, alone
-    incumbent = _Incumbent(instance, budget, progress, start, proof, terms=len(instance.jobs))
-    incumbent.offer(search(instance, alone, Budget(gap, None), SEED, iterations=0), "greedy")
-    small = method == AUTO and _small(instance)
-    many, tree = len(instance.jobs) > FEW_JOBS and affordable(instance), None
-    if many and small and not incumbent.over:
-        _by_prices(incumbent, brief=True)
-    if many and method in (BRANCH, HIGHS) and not incumbent.over:
-        _price(incumbent, volume(instance, budget.part(0.1), incumbent.report(0.0, 0.0), FIRST_ROUNDS))
-    if small and not incumbent.over:
-        first, (low, high) = budget.part(FIRST_SHARE, FIRST_SECONDS), (0.5, 0.6) if many else (0.0, 0.1)
-        tree = _solve(incumbent, by_branching if affordable(instance) else by_highs, first, low, high)
-    if method in (AUTO, LAGRANGIAN) and not (many and small) and not incumbent.over:
-        _by_prices(incumbent, brief=small)
-    if small and not incumbent.over:
-        _by_programs(incumbent, tree, 0.6 if many else 0.5)
-    programs = {BRANCH: by_branching, HIGHS: by_highs, CP_SAT: by_cp_sat}
-    if method in programs and not incumbent.over:
-        _solve(incumbent, programs[method], budget, 0.0, 1.0)
+    best = Best(instance, budget, progress, start, proof, terms=len(instance.jobs))
+    best.offer(search(instance, alone, Budget(gap, None), SEED, iterations=0), "greedy")
+    in_turns(best, _turns(best, method))
     if method in (AUTO, LAGRANGIAN):
-        return incumbent.optimum(WhyStopped.ROUNDS)
+        return best.optimum(WhyStopped.ROUNDS)
     # a solver may also end early because its program is too large for the time
-    return incumbent.optimum(
-        WhyStopped.TIME_LIMIT if math.isfinite(budget.time_limit) else WhyStopped.STALLED
-    )
+    return best.optimum(WhyStopped.TIME_LIMIT if math.isfinite(budget.time_limit) else WhyStopped.STALLED)
+
+
+def _turns(best: Best, method: str) -> list[Turn]:
+    """Return the stages of a method."""
+    if method == CP_SAT:
+        return [Turn(by_cp_sat(best), 1.0)]
+    instance, limited = best.instance, math.isfinite(best.budget.time_limit)
+    rough = method in (AUTO, LAGRANGIAN)
+    programs = method in (BRANCH, HIGHS) or (method == AUTO and _small(instance))
+    tree, many = programs and affordable(instance), len(instance.jobs) > FEW_JOBS
+    exact = math.inf if limited or not rough else EXACT_WORK
+    turns = []
+    if rough or (tree and many):
+        each, rounds = volume_work(instance), volume_rounds(instance)
+        first = min(FIRST_ROUNDS, rounds) * each
+        ahead = min(first, PRICES_FIRST) if rough else first
+        most = rounds * each + COLUMN_WORK * _few(instance)
+        turns.append(Turn(_by_prices(best), 1.0, most if rough else first, ahead))
+    if tree:
+        turns.append(Turn(by_branching(best), 1.0, exact, 0.0 if many else FIRST_WORK))
+    if programs and method != BRANCH:
+        turns.append(Turn(by_highs(best), 1.0, exact))
+    if rough:
+        turns.append(Turn(by_search(best, SEED), 1.0, math.inf if limited else search_work(instance)))
+    return turns
+
+
+def _by_prices(best: Best) -> Stage:
+    """Bound by the volume method, and go on with column generation if that is worth it."""
+    yield from by_volume(best)
+    if _few(best.instance):
+        yield from by_columns(best)
+
+
+def _few(instance: AdmissionInstance) -> bool:
+    """Return whether column generation makes bounds better in little time."""
+    setting = instance.setting
+    slots = sum(setting.horizon - job.arrival + 1 for job in instance.jobs if job.index not in instance.never)
+    size = slots * len(setting.resources)
+    return size <= COLUMN_SIZE and all(quick(job, setting.horizon) for job in instance.jobs)
 
 
 def _small(instance: AdmissionInstance) -> bool:
@@ -140,75 +157,6 @@ def _small(instance: AdmissionInstance) -> bool:
     able = [job for job in instance.jobs if job.index not in instance.never]
     slots = sum(setting.horizon - job.arrival + 1 for job in able)
     return slots * (len(setting.worker_units) + len(setting.server_units)) <= SMALL
-
-
-def _by_prices(incumbent: _Incumbent, *, brief: bool) -> None:
-    """Bound by prices, and search at them; ``brief`` leaves most of the time to the programs."""
-    instance, setting = incumbent.instance, incumbent.instance.setting
-    jobs = [job for job in instance.jobs if job.index not in instance.never]
-    slots = sum(setting.horizon - job.arrival + 1 for job in jobs)
-    steps = sum((setting.horizon - job.arrival + 1) * job.chunks for job in jobs)
-    rounds = int(min(2000, max(50, VOLUME_WORK // steps)))
-    budget, low = incumbent.budget, 0.1
-    if brief and rounds > FIRST_ROUNDS:  # at other prices, the search ends elsewhere
-        _price(incumbent, volume(instance, budget.part(0.2), incumbent.report(low, 0.2), FIRST_ROUNDS))
-        if not incumbent.over:
-            _search(incumbent, budget.part(0.1), 0.2, 0.3)
-        low = 0.3
-    if not incumbent.over:
-        _price(incumbent, volume(instance, budget.part(0.4), incumbent.report(low, 0.35), rounds))
-    few = slots * len(setting.resources) <= COLUMN_SIZE and all(quick(job, setting.horizon) for job in jobs)
-    few = few and not (brief and affordable(instance))  # branch and price is tighter
-    if few and not incumbent.over:
-        part = budget.part(0.1 if brief else 0.3, COLUMN_SECONDS)
-        _price(incumbent, columns(instance, part, incumbent.report(0.35, 0.4), incumbent.certificate))
-    if not incumbent.over:
-        _search(incumbent, budget.part(0.1 if brief else 1.0), 0.4, 0.5 if brief else 1.0)
-
-
-def _search(incumbent: _Incumbent, budget: Budget, low: float, high: float, seed: int = SEED) -> None:
-    """Search at the best prices, from the best schedule on: until the time is up, or for some rounds."""
-    setting, able = incumbent.instance.setting, len(incumbent.instance.jobs) - len(incumbent.instance.never)
-    machines = len(setting.worker_units) + len(setting.server_units)
-    rounds = min(ROUNDS_PER_JOB * able, max(200, int(SEARCH_WORK // (setting.horizon * machines))))
-    if incumbent.budget.time_limit < math.inf:
-        rounds = UNTIL_TIME
-    start = tidied(incumbent.instance, incumbent.decision)
-    found = search(
-        incumbent.instance, incumbent.certificate, budget, seed, incumbent.report(low, high), rounds, start
-    )
-    incumbent.offer(found, "ruin and recreate")
-
-
-def _by_programs(incumbent: _Incumbent, tree: Any, low: float) -> None:
-    """Solve the integer program, bound what it finds by a tree that goes on growing, and search on."""
-    most = EXACT_SECONDS if incumbent.budget.left == math.inf else incumbent.budget.left
-    _solve(incumbent, by_highs, incumbent.budget.part(0.8, most), low, 0.9, tree)
-    if not incumbent.over:
-        _search(incumbent, incumbent.budget.part(), 0.9, 1.0, SEED + 1)
-
-
-def _price(incumbent: _Incumbent, found: Priced) -> None:
-    incumbent.limit(found.bound, found.method, found)
-
-
-def _solve(
-    incumbent: _Incumbent,
-    method: Callable[..., Part],
-    budget: Budget,
-    low: float,
-    high: float,
-    tree: Any = None,
-) -> Any:
-    """Try for a better schedule and bound, from the best schedule and prices so far; return the tree."""
-    report, start = incumbent.report(low, high), incumbent.decision
-    more = () if method is by_cp_sat else (incumbent.certificate, tree)
-    found = method(incumbent.instance, budget, report, start, *more)
-    if found.schedule is not None:
-        incumbent.offer(found.schedule, found.method)
-    if found.bound is not None:
-        incumbent.limit(found.bound, found.method)
-    return found.tree
 
 
 ORACLES = {

@@ -11,9 +11,12 @@ from ...models.admission.instance import AdmissionInstance
 from ...models.admission.program import able
 from ...models.admission.schedule import Schedule
 from ...models.admission.search import Search
+from ...models.admission.setting import Setting
 from ..annealing import cooling
-from ..base import Budget, PartProgress
+from ..base import Budget
 from .bound import Priced
+from .exact import tidied
+from .turns import Best, Stage
 
 ITERATIONS = 10_000
 """Rounds of ruin and recreate without a time limit."""
@@ -28,13 +31,22 @@ second is for few: at sure prices, a job has few places, and the best schedule m
 BATCH, BATCH_WORK = 50, 200_000
 """The most rounds between two looks at the clock, and slots times machines times rounds."""
 
+ROUND_WORK, PLACE_WORK = 8e-5, 1e-7
+"""The work of a round, and of it for each slot times machines."""
+
+ROUNDS_PER_JOB, LEAST_ROUNDS, SEARCH_WORK = 100, 200, 10**8
+"""Without a time limit there are so many rounds for each job, but not more than slots times machines times
+rounds allow, or so many."""
+
+SAME = 1e-9
+"""Values that differ by less than this part are taken to be the same."""
+
 
 def search(
     instance: AdmissionInstance,
     prices: Priced,
     budget: Budget,
     seed: int = 0,
-    progress: PartProgress | None = None,
     iterations: int = ITERATIONS,
     start: Schedule | None = None,
 ) -> Schedule:
@@ -51,32 +63,62 @@ def search(
     """
     if len(prices.payoffs) == len(instance.never):
         return Schedule.empty()
-    setting, state = instance.setting, _begun(instance, prices, seed, start)
+    done, state = 0, _begun(instance, prices, seed, start)
     enough = (1.0 - budget.gap) * prices.bound
-    machines = len(setting.worker_units) + len(setting.server_units)
-    batch = max(1, min(BATCH, BATCH_WORK // (setting.horizon * machines)))
-    done = 0
-    for heats, unsure in _batches(state, batch):
+    for heats, unsure in itertools.chain.from_iterable(legs(state, FIRST << k) for k in itertools.count()):
         if done >= iterations or budget.over or state.best_value >= enough:
             break
         some = heats[: iterations - done]
         state.rounds(some, enough=enough, unsure=unsure)
         done += len(some)
-        if progress is not None:
-            part = max(done / iterations, budget.seconds / budget.time_limit)
-            progress(part, f"search round {done}", value=state.best_value)
     return state.schedule()
 
 
-def _batches(state: Search, most: int) -> Iterator[tuple[np.ndarray, float]]:
-    """Yield the heats of at most so many rounds at a time, and how unsure prices are, without an end."""
+def by_search(best: Best, seed: int) -> Stage:
+    """Search on from the best schedule, again and again, at the best prices and for twice as many rounds."""
+    instance = best.instance
+    if len(instance.jobs) == len(instance.never):
+        return
+    work, done = round_work(instance), 0
+    for k in itertools.count():
+        enough = (1.0 - best.budget.gap) * best.bound
+        state = _begun(instance, best.certificate, seed + k, tidied(instance, best.decision))
+        offered = best.value * (1.0 + SAME)
+        for heats, unsure in legs(state, FIRST << k):
+            state.rounds(heats, enough=enough, unsure=unsure)
+            done += len(heats)
+            if state.best_value > offered:
+                offered = state.best_value
+                best.offer(state.schedule(), "ruin and recreate")
+            best.tell(f"search round {done}")
+            yield work * len(heats)
+
+
+def round_work(instance: AdmissionInstance) -> float:
+    """Return the work of a round, about the seconds of a core."""
+    return ROUND_WORK + PLACE_WORK * _places(instance.setting)
+
+
+def search_work(instance: AdmissionInstance) -> float:
+    """Return the work of a search without a time limit."""
+    able = len(instance.jobs) - len(instance.never)
+    rounds = min(ROUNDS_PER_JOB * able, max(LEAST_ROUNDS, SEARCH_WORK // _places(instance.setting)))
+    return rounds * round_work(instance)
+
+
+def _places(setting: Setting) -> int:
+    """Return the number of slots times machines."""
+    return setting.horizon * max(1, len(setting.worker_units) + len(setting.server_units))
+
+
+def legs(state: Search, first: int) -> Iterator[tuple[np.ndarray, float]]:
+    """Yield the heats of some rounds at a time, ``first`` in each turn, and how unsure prices are."""
+    most = max(1, min(BATCH, BATCH_WORK // _places(state.setting)))
     share = 1.0 / max(1, sum(placed is not None for placed in state.placements))
-    falls = [(cooling(FIRST, share * warm, share * cold), unsure) for warm, cold, unsure in FALLS]
-    for doubled in itertools.count():
-        for fall, unsure in falls:
-            leg = itertools.islice(fall, FIRST << doubled)
-            while len(heats := np.fromiter(itertools.islice(leg, most), np.float64)):
-                yield heats, unsure
+    for warm, cold, unsure in FALLS:
+        heats = np.fromiter(itertools.islice(cooling(first, share * warm, share * cold), first), np.float64)
+        for begin in range(0, first, most):
+            yield heats[begin : begin + most], unsure
 
 
 def _begun(instance: AdmissionInstance, prices: Priced, seed: int, start: Schedule | None) -> Search:

@@ -1,0 +1,97 @@
+"""Stages of a search that take turns, by the work they have done and not by the clock.
+
+Time only ends the search, and does not decide what is done before: a run with more time does all that one
+with less time does, and goes on. As the best schedule and the least bound are kept, it never ends worse on a
+machine of the same speed.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Generator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from ...models.admission.schedule import Schedule
+from ..base import Incumbent
+
+Stage = Generator[float, None, None]
+"""Yields, after each step, how much work that was: about the seconds that a core takes, by the size of the
+instance alone. Infinity says that the next step takes more time than is left."""
+
+STEP = 0.1
+"""About the work of a step, where it can be divided."""
+
+
+class Best(Incumbent[Schedule, float]):
+    """The best schedule and the least bound; the certificate is a :class:`Priced`."""
+
+    done = 0.0
+    """The part of all work that is done, where stages end by themselves."""
+
+    def evaluate(self, decision: Schedule) -> float:
+        """Return the utility of a schedule."""
+        return float(self.instance.rewards(decision).sum())
+
+    def limit_by(self, found: Any) -> None:
+        """Take prices if the bound that they prove is tighter."""
+        self.limit(found.bound, found.method, found)
+
+    def tell(self, text: str, *, value: float = math.nan, bound: float = math.nan) -> None:
+        """Tell the progress, and what a stage has found and proved so far."""
+        report = self.report(0.0, 1.0)
+        if report is not None:
+            low, high = max(self.value, value), min(self.bound, bound)  # the first stays if the other is none
+            near = low / high if high > 0.0 else 1.0
+            report(max(near, self.done, self.budget.used), text, value=value, bound=bound)
+
+
+@dataclass(eq=False)
+class Turn:
+    """A stage, and when its turn comes.
+
+    Attributes
+    ----------
+    stage
+        The stage.
+    share
+        Its part of all work, relative to those of the others.
+    most
+        The work after which it ends, if it does not end before.
+    ahead
+        The work that it does before the others begin.
+    spent
+        The work that it has done.
+    """
+
+    stage: Stage
+    share: float
+    most: float = math.inf
+    ahead: float = 0.0
+    spent: float = 0.0
+
+    @property
+    def late(self) -> float:
+        """How far its work is, as a multiple of its share."""
+        return (self.spent - self.ahead) / self.share
+
+
+def in_turns(best: Best, turns: Sequence[Turn]) -> None:
+    """Let stages work, the one next that has done the least of its share, until all end or time is up."""
+    live, whole = list(turns), sum(turn.most for turn in turns)
+    try:
+        while live and not best.over:
+            turn = min(live, key=lambda one: one.late)
+            work = next(turn.stage, None)
+            if work == math.inf:  # with more time it is done: others must not have what is left
+                return
+            if work is None or turn.spent + work >= turn.most:
+                live.remove(turn)
+                turn.spent = turn.most
+            else:
+                turn.spent += work
+            if whole < math.inf:
+                best.done = sum(one.spent for one in turns) / whole
+    finally:
+        for turn in turns:
+            turn.stage.close()
