@@ -33,6 +33,8 @@ PROGRAM_WORK, LOOK_WORK = 1.7e-6, 8.6e-8
 """The work of a linear program of branch and price, for its rows to the power of 1.5, and of HiGHS between
 two looks at whether to go on, for rows and columns to this power."""
 
+TOO_LARGE = "too large for the time"
+
 LARGEST_ROW = 2**62
 """The largest number that a row of CP-SAT may reach."""
 
@@ -96,6 +98,7 @@ def by_highs(best: Best) -> Stage:
     instance, declaring = best.instance, _declaring(best.instance)
     yield declaring
     if declaring >= best.budget.left:
+        best.tell(TOO_LARGE)
         yield math.inf
     program = compact_program(instance)
     with contextlib.closing(_Stepped(program, best)) as solver:
@@ -239,6 +242,7 @@ def by_cp_sat(best: Best) -> Stage:
     """
     instance, most = best.instance, without_prices(best.instance).bound
     if _declaring(instance) >= best.budget.left:
+        best.tell(TOO_LARGE)
         return
     model = library("ortools.sat.python.cp_model").CpModel()
     bits, report = (

@@ -41,7 +41,7 @@ FIRST_WORK = 3.0
 FIRST_ROUNDS = 500
 """Rounds of the volume method, at whose prices branch and price of many jobs begins."""
 
-PRICES_FIRST = 1.0
+PRICES_FIRST = 3.0
 """The most work of the volume method before the others begin."""
 
 COLUMN_SIZE = 20_000
@@ -128,11 +128,11 @@ def _turns(best: Best, method: str) -> list[Turn]:
         most = rounds * each + COLUMN_WORK * _few(instance)
         turns.append(Turn(_by_prices(best), 1.0, most if rough else first, ahead))
     if tree:
-        turns.append(Turn(by_branching(best), 1.0, exact, 0.0 if many else FIRST_WORK))
+        turns.append(Turn(by_branching(best), 1.5, exact, 0.0 if many else FIRST_WORK))
     if programs and method != BRANCH:
         turns.append(Turn(by_highs(best), 1.0, exact))
     if rough:
-        turns.append(Turn(by_search(best, SEED), 1.0, math.inf if limited else search_work(instance)))
+        turns.append(Turn(by_search(best, SEED), 1.0 if programs else 1.5, math.inf if limited else search_work(instance)))
     return turns
 
 

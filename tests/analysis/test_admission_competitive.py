@@ -16,18 +16,17 @@ from clairvoyant.models.admission.cluster import Usage
 from clairvoyant.models.admission.instance import AdmissionInstance
 from clairvoyant.online.admission.oasis import Oasis
 from clairvoyant.online.play import play
-from clairvoyant.oracles.admission.exact import by_highs
-from clairvoyant.oracles.base import Budget, Optimum, WhyStopped
+from clairvoyant.oracles.admission.optimum import offline
+from clairvoyant.oracles.base import Optimum, WhyStopped
 from clairvoyant.testing.admission import instances
 
 TIE = 1e-6
 
 
 def optimum(instance: AdmissionInstance) -> tuple[float, float]:
-    found = by_highs(instance, Budget(1e-9, None))
-    assert found.schedule is not None
+    found = offline(instance, method="highs", gap=1e-9)
     assert found.bound is not None
-    return float(instance.rewards(found.schedule).sum()), found.bound
+    return found.value, found.bound
 
 
 def played(instance: AdmissionInstance, steep: bool) -> tuple[Oasis, float]:

@@ -4,7 +4,6 @@ import itertools
 import math
 from dataclasses import replace
 from fractions import Fraction
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -29,6 +28,8 @@ from clairvoyant.oracles.admission.bound import (
 )
 from clairvoyant.oracles.base import Budget
 from clairvoyant.testing.admission import instances
+
+from .admission_stages import begun, staged
 
 MOST_SCHEDULES = 400
 FOREVER = (0.0, None)
@@ -255,23 +256,40 @@ def test_too_large_a_job_keeps_the_bound_of_its_hull(monkeypatch: pytest.MonkeyP
     np.testing.assert_array_equal(hull.worker_prices, exact.worker_prices)
 
 
-def note(seen: list[float], done: float, _: str, **_found: float) -> None:
-    seen.append(done)
-
-
 def test_progress_goes_from_0_to_1_and_may_interrupt() -> None:
     instance = made(1)
-    for make in (volume, columns):
-        seen: list[float] = []
-        make(instance, Budget(*FOREVER), partial(note, seen))
-        assert seen == sorted(seen)
-        assert all(0.0 <= done <= 1.0 for done in seen)
+    for stage in (admission_bound.by_volume, admission_bound.by_columns):
+        told: list[tuple[float, float]] = []
 
-        def stop(_: float, __: str, **_found: float) -> None:
+        def hear(done: float, _: str, *, bound: float, into: Any = told, **__: float) -> None:
+            into.append((done, bound))
+
+        part = staged(stage)(instance, Budget(0.0, 1e9), hear)
+        assert told
+        assert told == sorted(told, key=lambda pair: (pair[0], -pair[1]))
+        assert part.bound <= told[-1][1] * (1.0 + 1e-9)
+
+        def stop(*_: Any, **__: float) -> None:
             raise KeyboardInterrupt
 
         with pytest.raises(KeyboardInterrupt):
-            make(instance, Budget(*FOREVER), stop)
+            staged(stage)(instance, Budget(*FOREVER), stop)
+
+
+def test_what_was_done_before_the_time_was_over_counts(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The bound is that of the last round, not that of the last one at which it is offered anyway."""
+    monkeypatch.setattr(admission_bound, "STEP", 0.0)
+    instance = made(1)
+    for stage, make in ((admission_bound.by_volume, volume), (admission_bound.by_columns, columns)):
+        best = begun(instance, Budget(*FOREVER))
+        steps = stage(best)
+        for _ in range(5):
+            next(steps)
+        before = best.bound
+        steps.close()
+        assert best.bound < before
+        assert best.bound == pytest.approx(best.certificate.bound)
+        assert best.bound >= make(instance, Budget(*FOREVER)).bound * (1.0 - 1e-9)
 
 
 def test_the_same_bytes_every_time() -> None:
@@ -286,7 +304,7 @@ def test_columns_may_begin_at_prices_at_which_nothing_pays() -> None:
     usual = volume(instance, Budget(*FOREVER))
     dear = [np.full_like(prices, 1e6) for prices in (usual.worker_prices, usual.server_prices)]
     start = replace(usual, worker_prices=dear[0], server_prices=dear[1], bound=1e12)
-    found = [columns(instance, Budget(*FOREVER), None, begin).bound for begin in (start, usual)]
+    found = [columns(instance, Budget(*FOREVER), begin).bound for begin in (start, usual)]
     assert found[0] == pytest.approx(found[1], rel=1e-6)
 
 

@@ -15,17 +15,18 @@ from hypothesis import strategies as st
 
 from clairvoyant.models.admission.generate import generate
 from clairvoyant.models.admission.instance import AdmissionInstance
-from clairvoyant.models.admission.schedule import Schedule
 from clairvoyant.models.program import in_highs
 from clairvoyant.oracles.admission import branch, exact
 from clairvoyant.oracles.admission import branch_kernels as kernels
 from clairvoyant.oracles.admission.bound import Priced
 from clairvoyant.oracles.admission.branch import Program, leaves
 from clairvoyant.oracles.admission.certificate import _renumbered
-from clairvoyant.oracles.admission.exact import by_branching, by_cp_sat, by_highs
+from clairvoyant.oracles.admission.exact import Tree
 from clairvoyant.oracles.base import Budget
 from clairvoyant.oracles.deep import unrolled
 from clairvoyant.testing.admission import instances
+
+from .admission_stages import begun, by_branching, by_cp_sat, by_highs
 
 SEEDS = st.integers(0, 2**32 - 1)
 TINY = instances(max_jobs=3, max_horizon=3, max_chunks=3)
@@ -171,9 +172,8 @@ def test_the_best_run_is_that_of_enumeration(seed: int, must: bool) -> None:
 @hypothesis_settings(max_examples=25, deadline=None)
 def test_any_prices_bound_all_schedules(instance: AdmissionInstance, scale: float) -> None:
     best = by_cp_sat(instance, Budget(0.0, None))
-    assert best.schedule is not None
     value = math.fsum(instance.rewards(best.schedule).tolist())
-    search = exact._Search(instance, Budget(0.0, None), Schedule.empty())
+    search = Tree(begun(instance, Budget(0.0, None)))
     search.grow(2)
     bounds = [Program(instance).bound(scale * price, {}) for price in search.prices]
     assert all(bound is not None and bound >= value for bound in bounds)
@@ -183,29 +183,23 @@ def test_any_prices_bound_all_schedules(instance: AdmissionInstance, scale: floa
 @hypothesis_settings(max_examples=25, deadline=None)
 def test_a_tree_that_is_cut_off_still_bounds(instance: AdmissionInstance, nodes: int) -> None:
     whole = by_branching(instance, Budget(0.0, None))
-    with patch.object(exact, "MOST_NODES", nodes):
-        part = by_branching(instance, Budget(0.0, None))
-    assert part.bound is not None
-    assert whole.schedule is not None
+    part = by_branching(instance, Budget(0.0, None), steps=nodes)
     assert part.bound >= math.fsum(instance.rewards(whole.schedule).tolist())
 
 
-@pytest.mark.parametrize("nodes", [3, 40])
 @pytest.mark.parametrize("gap", [0.0, 0.05])
 @pytest.mark.parametrize("jobs", [4, 8, 12])
-def test_bounds_that_progress_tells_never_rise_and_hold(jobs: int, gap: float, nodes: int) -> None:
-    """Leaves that are closed count as well: what is told is never below what the tree proves in the end."""
+def test_bounds_hold_at_every_node(jobs: int, gap: float) -> None:
+    """Leaves that are closed count as well: no bound is below the optimum."""
     for seed in range(8):
-        told: list[float] = []
-
-        def tell(_done: float, _text: str, *, bound: float = math.nan, into: Any = told, **_: float) -> None:
-            into.append(bound)
-
-        with patch.object(exact, "MOST_NODES", nodes):
-            part = by_branching(generate("tiny", seed, jobs=jobs), Budget(gap, None), tell)
-        assert part.bound is not None
-        every = [*told, part.bound]
-        assert all(later <= before * (1.0 + 1e-9) for before, later in itertools.pairwise(every))
+        instance = generate("tiny", seed, jobs=jobs)
+        optimum = by_branching(instance, Budget(0.0, None))
+        best = begun(instance, Budget(gap, None))
+        bounds: list[float] = []
+        with patch.object(best, "limit", lambda bound, *_, into=bounds: into.append(bound)):
+            for _ in itertools.islice(exact.by_branching(best), 40):
+                pass
+        assert min(bounds) >= math.fsum(instance.rewards(optimum.schedule).tolist())
 
 
 def test_progress_does_not_tell_the_bound_of_highs() -> None:
@@ -223,7 +217,7 @@ def test_progress_does_not_tell_the_bound_of_highs() -> None:
 @given(TINY, st.sampled_from([0.0, 0.3]), st.integers(1, 12))
 @hypothesis_settings(max_examples=25, deadline=None)
 def test_a_tree_proves_what_its_leaves_prove(instance: AdmissionInstance, gap: float, nodes: int) -> None:
-    search = exact._Search(instance, Budget(gap, None), Schedule.empty())
+    search = Tree(begun(instance, Budget(gap, None)))
     tree = search.grow(nodes)
     each = [search.bound(number, limits) for number, limits in leaves(tree)]
     assert search.proved(lambda: False) == max(each)
@@ -233,32 +227,32 @@ def test_a_tree_proves_what_its_leaves_prove(instance: AdmissionInstance, gap: f
 @given(TINY, st.integers(1, 4))
 @hypothesis_settings(max_examples=25, deadline=None)
 def test_a_tree_goes_on_growing_where_it_was(instance: AdmissionInstance, nodes: int) -> None:
-    search, again = (exact._Search(instance, Budget(0.0, None), Schedule.empty()) for _ in range(2))
+    search, again = (Tree(begun(instance, Budget(0.0, None))) for _ in range(2))
     for _ in range(nodes):
         again.grow(1)
     assert search.grow(nodes) == again.grow(0)
     assert [price.tolist() for price in search.prices] == [price.tolist() for price in again.prices]
-    assert search.value == again.value
+    assert search.best.value == again.best.value
+    assert search.programs == again.programs
 
 
 def test_a_tree_goes_on_after_its_time_was_over() -> None:
-    """Nothing is lost where the clock cut off: not the node it was at, nor the better of two starts."""
+    """Nothing is lost where the clock cut off: not the node it was at, nor a schedule from elsewhere."""
     instance = generate("tiny", 0)
     whole = by_branching(instance, Budget(0.0, None))
-    assert whole.schedule is not None
     value = math.fsum(instance.rewards(whole.schedule).tolist())
-    cut = by_branching(instance, Budget(0.0, 0.0))
-    with patch.object(Program, "solve", lambda *_: None), patch.object(exact, "MOST_NODES", 1):
-        cut = by_branching(instance, Budget(0.0, None), tree=cut.tree)
-    assert cut.bound is not None
-    assert cut.bound > value * (1.0 + 1e-6)
-    found = by_branching(instance, Budget(0.0, None), tree=cut.tree)
-    assert found.bound == pytest.approx(value, rel=1e-8)
-    assert found.schedule is not None
-    assert math.fsum(instance.rewards(found.schedule).tolist()) == pytest.approx(value)
-    started = by_branching(instance, Budget(0.0, 0.0), None, whole.schedule, tree=cut.tree)
-    assert started.schedule is not None
-    assert math.fsum(instance.rewards(started.schedule).tolist()) == pytest.approx(value)
+    tree = Tree(begun(instance, Budget(0.0, None)))
+    with patch.object(Program, "solve", lambda *_: None):
+        tree.grow(1)
+    assert not tree.ended
+    assert tree.proved(lambda: True) > value * (1.0 + 1e-6)
+    other = Tree(begun(instance, Budget(0.0, None), start=whole.schedule))
+    assert tree.most < other.most == pytest.approx(value)
+    for one in (tree, other):
+        while not one.ended:
+            one.grow(1)
+        assert one.proved(lambda: True) == pytest.approx(value, rel=1e-8)
+        assert one.best.value == pytest.approx(value)
 
 
 def test_leaves_have_the_limits_of_their_branches() -> None:
@@ -327,7 +321,6 @@ def test_bounds_hold_down_to_the_least_numbers(
     assert bound is not None
     assert best <= Fraction(bound)
     part = by_branching(instance, Budget(1e-9, None))
-    assert part.bound is not None
     assert best <= Fraction(part.bound) <= best * (1 + Fraction(1, 10**8)) + 100 * Fraction(math.ulp(0.0))
 
 
@@ -342,9 +335,6 @@ def test_what_no_job_can_earn_is_no_unit(never: str) -> None:
     place: dict[str, Any] = {"worker_servers": [[2], [1]], "parameter_servers": [[3]]}
     instance = AdmissionInstance(horizon=3, resources=["cpu"], **place, jobs=jobs)
     best, part = (solve(instance, Budget(1e-9, None)) for solve in (by_cp_sat, by_branching))
-    assert best.schedule is not None
-    assert part.schedule is not None
-    assert part.bound is not None
     value = math.fsum(instance.rewards(best.schedule).tolist())
     assert value <= part.bound <= value * (1.0 + 1e-8)
     assert math.fsum(instance.rewards(part.schedule).tolist()) >= value * (1.0 - 1e-8)

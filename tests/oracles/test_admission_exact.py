@@ -19,14 +19,14 @@ from clairvoyant.models.admission.generate import generate
 from clairvoyant.models.admission.instance import AdmissionInstance
 from clairvoyant.models.admission.jobs import exact
 from clairvoyant.models.admission.schedule import Schedule
-from clairvoyant.models.base import InputError
 from clairvoyant.online.play import Replay, play
 from clairvoyant.oracles.admission import branch
 from clairvoyant.oracles.admission import exact as admission_exact
 from clairvoyant.oracles.admission.bound import volume
-from clairvoyant.oracles.admission.exact import Part, by_branching, by_cp_sat, by_highs
 from clairvoyant.oracles.base import Budget, OracleError
 from clairvoyant.testing.admission import instances
+
+from .admission_stages import Part, by_branching, by_cp_sat, by_highs, staged
 
 Solver = Callable[..., Part]
 
@@ -35,14 +35,14 @@ def without_tables(*given: Any) -> Part:
     """HiGHS, where the tables of branch and price are too large: the bound is that of linear programs."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(admission_exact, "affordable", lambda _: False)
-        return by_highs(*given)
+        return staged(admission_exact.by_highs)(*given)
 
 
 def from_prices(
     instance: AdmissionInstance, budget: Budget, progress: Any = None, start: Schedule | None = None
 ) -> Part:
     """Branch and price from prices of capacity, as with many jobs."""
-    capacity = volume(instance, Budget(0.0, None), None, 30)
+    capacity = volume(instance, Budget(0.0, None), 30)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(branch, "FEW_JOBS", 0)
         return by_branching(instance, budget, progress, start, capacity)
@@ -122,8 +122,6 @@ def schedule(workers: Sequence[tuple[int, ...]], servers: Sequence[tuple[int, ..
 
 def value_of(instance: AdmissionInstance, part: Part) -> float:
     """The value of a part's schedule, which must be feasible and replay to the same."""
-    assert part.schedule is not None
-    assert part.bound is not None
     assert instance.violations(part.schedule) == []
     value = math.fsum(instance.rewards(part.schedule).tolist())
     decisions = part.schedule.deployments(instance.setting.horizon)
@@ -186,7 +184,6 @@ def test_a_bound_is_never_below_the_optimum(
     instance: AdmissionInstance, stop: tuple[float, float | None], method: Solver
 ) -> None:
     part = method(instance, exactly(*stop))
-    assert part.bound is not None
     optimum = enumerated(instance)
     assert part.bound >= optimum - 1e-12 * optimum
     assert value_of(instance, part) <= optimum + 1e-12 * optimum
@@ -221,17 +218,8 @@ def test_a_start_loses_what_earns_nothing(solver: Solver) -> None:
     workers = [(1, 0, 0, 1), (2, 0, 0, 2), (3, 1, 0, 1)]
     servers = [(1, 0, 0, 1), (2, 0, 0, 2), (3, 1, 0, 1)]
     kept = solver(instance, exactly(0.0, 0.0), None, schedule(workers, servers)).schedule
-    assert kept is not None
     assert kept.workers.tolist() == [[1, 0, 0, 1], [2, 0, 0, 1]]
     assert kept.servers.tolist() == [[1, 0, 0, 1], [2, 0, 0, 1]]
-
-
-@pytest.mark.parametrize("solver", SOLVERS)
-def test_a_start_that_is_not_feasible_is_refused(solver: Solver) -> None:
-    instance = cluster([job()])
-    crowded = schedule([(1, 0, 1, 2)], [(1, 0, 0, 2)])
-    with pytest.raises(InputError, match=r"start: worker capacity"):
-        solver(instance, exactly(), None, crowded)
 
 
 def test_decimals_are_exact() -> None:
@@ -296,7 +284,6 @@ def test_what_exceeds_an_amount_by_less_than_highs_tells_apart_is_no_schedule(ne
     jobs = [job(chunks=1, worker_demand=[a], server_demand=[1]) for a in (need, need + 1e-6)]
     instance = cluster(jobs, worker_servers=[[2 * need]], parameter_servers=[[2]], horizon=1)
     found = by_highs(instance, exactly())
-    assert found.bound is not None
     assert found.bound >= enumerated(instance) == value_of(instance, by_branching(instance, exactly()))
     assert not instance.violations(found.schedule)
 
@@ -320,7 +307,6 @@ def test_cp_sat_that_is_stopped_leaves_an_honest_bound(monkeypatch: pytest.Monke
 
     monkeypatch.setattr(cp_model.CpSolver, "solve", first)
     part = by_cp_sat(instance, exactly())
-    assert part.bound is not None
     assert value_of(instance, part) < best <= part.bound
 
 
@@ -343,7 +329,6 @@ def test_highs_ends_when_the_time_is_up_and_leaves_an_honest_bound(
     part = method(LARGER, Looks(0.0, None))
     assert 3 < Looks.looks < 20
     assert not part.method.endswith("too large for the time")
-    assert part.bound is not None
     assert part.bound > 249.96  # ten of its jobs alone earn 249.9618, proved in half a minute
     value_of(LARGER, part)
 
@@ -362,11 +347,20 @@ def test_cp_sat_is_told_the_time_limit(monkeypatch: pytest.MonkeyPatch) -> None:
     assert math.isinf(told[1])
 
 
-@pytest.mark.parametrize("method", DECLARED)
-def test_too_large_for_the_time_is_not_even_declared(method: Solver) -> None:
-    part = method(LARGER, exactly(0.0, 1e-3))
-    assert part.method.endswith("too large for the time")
+@pytest.mark.parametrize("method", [staged(admission_exact.by_highs), by_cp_sat])
+def test_too_large_for_the_time_is_not_even_declared(method: Solver, monkeypatch: pytest.MonkeyPatch) -> None:
+    def never(*_: Any) -> None:
+        raise AssertionError("declared")
+
+    for name in ("compact_program", "_cp_sat_model"):
+        monkeypatch.setattr(admission_exact, name, never)
+    told: list[str] = []
+    short = 0.9 * admission_exact._declaring(LARGER)
+    part = method(LARGER, exactly(0.0, short), lambda _, text, **__: told.append(text))
     assert part.bound == pytest.approx(sum(best_alone(LARGER)))
+    assert told == ["too large for the time"]
+    with pytest.raises(AssertionError, match="declared"):
+        method(LARGER, exactly(0.0, 1e3))
 
 
 def best_alone(instance: AdmissionInstance) -> list[float]:
@@ -394,30 +388,44 @@ def test_progress_is_reported_and_what_it_raises_comes_through(method: Solver) -
 def test_two_runs_are_equal(solver: Solver) -> None:
     instance = generate("tiny", 3)
     first, second = (solver(instance, exactly()) for _ in range(2))
-    assert first.schedule is not None
-    assert second.schedule is not None
     assert np.array_equal(first.schedule.workers, second.schedule.workers)
     assert first.bound == second.bound
 
 
+def answering(monkeypatch: pytest.MonkeyPatch, machine: int) -> None:
+    """HiGHS says that two workers run on a machine in slot 1, and two parameter servers on the first."""
+    names = {("y", 0, machine, 0): 2, ("z", 0, 0, 0): 2}
+    monkeypatch.setattr(admission_exact._Stepped, "found", lambda *_: [names])
+
+
 def test_an_infeasible_answer_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
-    answer = {("y", 0, 1, 0): 2, ("z", 0, 0, 0): 2}  # two workers on the machine that holds one
-    monkeypatch.setattr(admission_exact, "_highs", lambda *_: answer)
+    answering(monkeypatch, 1)  # which holds one
     with pytest.raises(OracleError, match="worker capacity"):
-        by_highs(cluster([job()]), exactly())
+        staged(admission_exact.by_highs)(cluster([job()]), exactly())
 
 
-@pytest.mark.parametrize(("affordable", "says"), [(True, "0.0"), (False, "1.0")])
-def test_a_bound_below_the_value_is_an_error(
-    monkeypatch: pytest.MonkeyPatch, affordable: bool, says: str
-) -> None:
-    answer = {("y", 0, 0, 0): 2, ("z", 0, 0, 0): 2}
-    monkeypatch.setattr(admission_exact, "_highs", lambda *_: answer)
-    monkeypatch.setattr(admission_exact, "affordable", lambda _: affordable)
+@pytest.mark.parametrize("solve", [by_branching, without_tables])
+def test_a_bound_below_the_value_is_an_error(monkeypatch: pytest.MonkeyPatch, solve: Solver) -> None:
+    instance = cluster([job(), job()])
+    found = by_cp_sat(instance, exactly()).schedule
     monkeypatch.setattr(admission_exact, "bound_of", lambda *_: 1.0)
-    monkeypatch.setattr(admission_exact._Search, "proved", lambda *_: 0.0)
-    with pytest.raises(OracleError, match=rf"the bound {says}\d* is below the value 7\.31"):
-        by_highs(cluster([job()]), exactly())
+    monkeypatch.setattr(admission_exact.Tree, "proved", lambda *_: 0.0)
+    with pytest.raises(OracleError, match=r"the value .* \(start\) is above the bound [01]\.0"):
+        solve(instance, exactly(), None, found)
+
+
+def test_threads_end_with_the_search() -> None:
+    def stop(_: float, text: str, **__: float) -> None:
+        if text == "HiGHS":
+            raise KeyboardInterrupt
+
+    before = threading.active_count()
+    with pytest.raises(KeyboardInterrupt):
+        staged(admission_exact.by_highs)(LARGER, exactly(), stop)
+    assert threading.active_count() == before
+    next_to_none = staged(admission_exact.by_highs)(LARGER, exactly(), steps=3)
+    assert threading.active_count() == before
+    assert next_to_none.bound > 249.96
 
 
 def test_ctrl_c_ends_cp_sat_and_is_not_swallowed() -> None:
@@ -425,17 +433,3 @@ def test_ctrl_c_ends_cp_sat_and_is_not_swallowed() -> None:
     with pytest.raises(KeyboardInterrupt):
         by_cp_sat(instance, exactly(), lambda *_, **__: signal.pthread_kill(main, signal.SIGINT))
     assert not [thread for thread in threading.enumerate() if "ThreadPool" in thread.name]
-
-
-def test_branch_and_price_tells_progress_after_that_of_highs(monkeypatch: pytest.MonkeyPatch) -> None:
-    def highs(_: Any, __: Budget, progress: Any, ___: Any) -> None:
-        for done in (0.0, 1.0):
-            progress(done, "HiGHS")
-
-    monkeypatch.setattr(admission_exact, "_highs", highs)
-    seen: list[tuple[float, str]] = []
-    instance = generate("tiny", 1, jobs=6)
-    by_highs(instance, exactly(), lambda done, text, **_: seen.append((done, text)))
-    assert seen[:2] == [(0.0, "HiGHS"), (admission_exact.HIGHS_SHARE, "HiGHS")]
-    assert seen[2][0] >= admission_exact.HIGHS_SHARE
-    assert [done for done, _ in seen] == sorted(done for done, _ in seen)

@@ -18,12 +18,16 @@ from clairvoyant.online.admission.oasis import Oasis
 from clairvoyant.online.play import Replay, play
 from clairvoyant.oracles.admission import branch
 from clairvoyant.oracles.admission import optimum as admission
+from clairvoyant.oracles.admission import search as search_module
 from clairvoyant.oracles.admission.bound import Priced, volume, without_prices
-from clairvoyant.oracles.admission.exact import Part, by_cp_sat, tidied
+from clairvoyant.oracles.admission.exact import tidied
 from clairvoyant.oracles.admission.optimum import METHODS, lagrangian_bound, offline
 from clairvoyant.oracles.admission.search import search
+from clairvoyant.oracles.admission.turns import Best, Stage
 from clairvoyant.oracles.base import Budget, Optimum, OracleError, WhyStopped
 from clairvoyant.testing.admission import instances
+
+from .admission_stages import by_cp_sat
 
 PROVEN = (WhyStopped.PROVED, WhyStopped.GAP_REACHED)
 TINY = instances(max_horizon=3, max_machines=2, max_jobs=3, max_chunks=3)
@@ -142,7 +146,6 @@ def test_the_search_keeps_every_constraint(instance: AdmissionInstance, seed: in
 def test_the_search_goes_on_from_a_start(instance: AdmissionInstance, seed: int) -> None:
     prices = volume(instance, Budget(0.0, None), rounds=5)
     solved = by_cp_sat(instance, Budget(1e-2, None)).schedule
-    assert solved is not None
     optimum = tidied(instance, solved)
 
     def worth(start: Schedule | None, rounds: int) -> float:
@@ -180,19 +183,16 @@ def test_the_search_does_not_strand_a_dear_resource_behind_a_free_one() -> None:
     assert schedule.workers.tolist() == [[1, 0, 1, 1], [1, 1, 0, 1]]
 
 
-def test_the_search_finds_tiny_optima(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(admission, "COLUMN_SECONDS", math.inf)
+def test_the_search_finds_tiny_optima() -> None:
     for seed in range(3):
         instance = made(seed, jobs=4, horizon=5)
         exact = by_cp_sat(instance, Budget(1e-4, None))
-        assert exact.bound is not None
         rough = offline(instance, method="lagrangian")
         assert 0.9 * exact.bound <= rough.value <= exact.bound * (1.0 + 1e-9)
 
 
 def test_the_same_bytes_without_a_time_limit(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(admission, "SEARCH_WORK", 1.0)
-    monkeypatch.setattr(admission, "COLUMN_SIZE", 0)
+    monkeypatch.setattr(search_module, "SEARCH_WORK", 1.0)
     found = [offline(large(1), method="lagrangian") for _ in range(2)]
     assert (found[0].value, found[0].bound) == (found[1].value, found[1].bound)
     np.testing.assert_array_equal(found[0].decision.workers, found[1].decision.workers)
@@ -240,31 +240,72 @@ def test_a_wide_gap_is_reached_early() -> None:
     assert optimum.gap <= 0.5
 
 
-@pytest.mark.parametrize("seconds", [5.0, 0.0])
+@pytest.mark.parametrize("work", [3.0, 0.0])
 def test_of_many_jobs_prices_come_before_branch_and_price(
-    monkeypatch: pytest.MonkeyPatch, seconds: float
+    monkeypatch: pytest.MonkeyPatch, work: float
 ) -> None:
     """Progress does not run backwards, also where HiGHS and branch and price follow each other."""
     instance, seen = generate("tiny", 1, jobs=6), []
     best = by_cp_sat(instance, Budget(0.0, None)).schedule
     for module in (admission, branch):
-        monkeypatch.setattr(module, "FEW_JOBS", 0)
-    monkeypatch.setattr(admission, "FIRST_SECONDS", seconds)
+        monkeypatch.setattr(module, "FEW_JOBS", 6 * (work > 0.0))
+    monkeypatch.setattr(admission, "FIRST_WORK", work)
 
     def progress(done: float, text: str) -> None:
         seen.append((done, text))
 
     optimum = offline(instance, progress=progress)
     check(instance, optimum)
-    assert best is not None
     assert optimum.value == pytest.approx(float(instance.rewards(best).sum()))
     assert optimum.gap is not None
     assert optimum.gap <= 1e-6
     assert [done for done, _ in seen] == sorted(done for done, _ in seen)
     kinds = [kind for _, text in seen for kind in ("volume", "HiGHS", "branch and price") if kind in text]
-    assert kinds[0] == "volume"
+    assert kinds[0] == ("branch and price" if work else "volume")
     assert kinds[-1] == "branch and price"
-    assert seconds or "HiGHS" in kinds
+
+
+class Counted(Budget):
+    """A second for every look at the clock, so that no real one ends anything."""
+
+    looks = 0
+
+    @property
+    def seconds(self) -> float:
+        self.looks += 1
+        return float(self.looks)
+
+
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("few", [0, 20])
+def test_a_longer_run_never_ends_worse(method: str, few: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(admission, "Budget", Counted)
+    monkeypatch.setattr(admission, "FIRST_WORK", 0.1)
+    for module in (admission, branch):
+        monkeypatch.setattr(module, "FEW_JOBS", few)
+    for seed in range(3):
+        instance, worst, least = generate("default", seed, jobs=12), 0.0, math.inf
+        for looks in (200, 230, 300, 450, 700, 1100):
+            found = offline(instance, method=method, gap=0.0, time_limit=looks)
+            assert found.bound is not None
+            assert found.value >= worst * (1.0 - 1e-12)
+            assert found.bound <= least * (1.0 + 1e-12)
+            worst, least = found.value, found.bound
+
+
+@pytest.mark.parametrize("few", [0, 20])
+def test_without_a_time_limit_no_clock_decides(few: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    for module in (admission, branch):
+        monkeypatch.setattr(module, "FEW_JOBS", few)
+    monkeypatch.setattr(admission, "EXACT_WORK", 0.5)
+    instance, found = generate("default", 1, jobs=10), []
+    for budget in (Budget, Counted):
+        monkeypatch.setattr(admission, "Budget", budget)
+        found.append(offline(instance))
+    first, second = found
+    assert (first.value, first.bound, first.method) == (second.value, second.bound, second.method)
+    np.testing.assert_array_equal(first.decision.workers, second.decision.workers)
+    assert first.why_stopped is WhyStopped.ROUNDS
 
 
 def test_progress_goes_from_0_to_1_and_may_interrupt() -> None:
@@ -303,14 +344,21 @@ def test_an_infeasible_answer_is_an_error(monkeypatch: pytest.MonkeyPatch) -> No
 
 
 def test_a_bound_below_the_value_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
-    part = Part(None, 0.0, "a wrong bound")
-    monkeypatch.setattr(admission, "by_highs", lambda *_: part)
+    def wrong(best: Best) -> Stage:
+        best.limit(0.0, "a wrong bound")
+        yield 0.0
+
+    monkeypatch.setattr(admission, "by_highs", wrong)
     with pytest.raises(OracleError, match=r"\(greedy\) is above the bound 0.0 \(a wrong bound\)"):
-        offline(made(1), method="highs")
+        offline(made(1), method="highs", gap=0.0)
 
 
 def test_a_solver_that_makes_no_schedule_leaves_the_greedy_one(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(admission, "by_highs", lambda *_: Part(None, None, "nothing"))
+    def nothing(_: Best) -> Stage:
+        yield from ()
+
+    for name in ("by_highs", "by_branching"):
+        monkeypatch.setattr(admission, name, nothing)
     optimum = offline(made(1), method="highs")
     assert optimum.value > 0.0
     assert optimum.method == "schedule: greedy; bound: every job alone in the cluster"
