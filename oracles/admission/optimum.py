@@ -44,6 +44,12 @@ FIRST_ROUNDS = 500
 PRICES_FIRST = 3.0
 """The most work of the volume method before the others begin."""
 
+PRICES, TREE, DECLARED, SEARCH = 1.0, 1.5, 1.0, 1.0
+"""The shares of the stages of "auto" on small instances."""
+
+SEARCH_ALONE = 1.5
+"""The share of the search where prices are all there is besides."""
+
 COLUMN_SIZE = 20_000
 """Up to so many slots of jobs, times resources, columns are generated after the volume method. With more, as
 of 100 jobs in 100 slots, seconds of it make the bound no better."""
@@ -126,13 +132,19 @@ def _turns(best: Best, method: str) -> list[Turn]:
         first = min(FIRST_ROUNDS, rounds) * each
         ahead = min(first, PRICES_FIRST) if rough else first
         most = rounds * each + COLUMN_WORK * _few(instance)
-        turns.append(Turn(_by_prices(best), 1.0, most if rough else first, ahead))
+        turns.append(Turn(_by_prices(best), PRICES, most if rough else first, ahead))
     if tree:
-        turns.append(Turn(by_branching(best), 1.5, exact, 0.0 if many else FIRST_WORK))
+        turns.append(Turn(by_branching(best), TREE, exact, 0.0 if many else FIRST_WORK))
     if programs and method != BRANCH:
-        turns.append(Turn(by_highs(best), 1.0, exact))
+        turns.append(Turn(by_highs(best), DECLARED, exact))
     if rough:
-        turns.append(Turn(by_search(best, SEED), 1.0 if programs else 1.5, math.inf if limited else search_work(instance)))
+        turns.append(
+            Turn(
+                by_search(best, SEED),
+                SEARCH if programs else SEARCH_ALONE,
+                math.inf if limited else search_work(instance),
+            )
+        )
     return turns
 
 
