@@ -44,10 +44,10 @@ FIRST_ROUNDS = 500
 PRICES_FIRST = 3.0
 """The most work of the volume method before the others begin."""
 
-PRICES, TREE, DECLARED, SEARCH = 1.0, 1.5, 1.0, 1.0
+PRICES, TREE, DECLARED, SEARCH = 1.0, 3.0, 1.0, 1.0
 """The shares of the stages of "auto" on small instances."""
 
-SEARCH_ALONE = 1.5
+SEARCH_ALONE = 3.0
 """The share of the search where prices are all there is besides."""
 
 COLUMN_SIZE = 20_000
@@ -70,11 +70,11 @@ def offline(
 ) -> Optimum[Schedule]:
     """Return the best schedules of all jobs under (1)-(13), all arrivals known in advance.
 
-    Every method begins with a greedy schedule and the sum of what the jobs are worth alone. "lagrangian" goes
-    on with prices of capacity (:func:`.bound.volume`, for fewer jobs and slots :func:`.bound.columns`), which
-    prove a bound, and ruin and recreate at these prices (:func:`.search.search`). "auto" adds, for small
-    instances, branch and price for a short time before that, with many jobs after it (the integer program
-    where its tables are too large), and then the integer program, until the gap is reached.
+    Every method begins with a greedy schedule and the sum of what the jobs are worth alone, and goes on with
+    stages that take turns (:mod:`.turns`). "lagrangian" has prices of capacity (:func:`.bound.volume`, for
+    fewer jobs and slots :func:`.bound.columns`), which prove a bound, and ruin and recreate at these prices
+    (:func:`.search.by_search`). "auto" adds, for small instances, branch and price, which is first with few
+    jobs, and the integer program.
 
     Parameters
     ----------
@@ -82,17 +82,15 @@ def offline(
         The instance.
     method
         "auto"; "branch-and-price" (schedules of jobs and fillings of machines, generated as prices ask for
-        them); "highs" (the declared program (1)-(13) through Pyomo and HiGHS, and the
-        bound of "branch-and-price"); "cp-sat" (an independent
-        model in OR-Tools); or "lagrangian", without integer programs.
+        them); "highs" (the declared program (1)-(13) through Pyomo and HiGHS, beside "branch-and-price" for
+        the bound); "cp-sat" (an independent model in OR-Tools); or "lagrangian", without integer programs.
     gap
         Relative gap to reach.
     time_limit
-        Seconds. Without one, "branch-and-price", "highs" and "cp-sat" run until the gap is reached, or the
-        tree has no node left. "lagrangian" and "auto" end by themselves: volume method and search after a
-        number of rounds that depends on the size alone, column generation after :data:`COLUMN_SECONDS` at the
-        latest, and the programs of "auto" after :data:`FIRST_SECONDS` and :data:`EXACT_SECONDS`. What these
-        clocks cut off may differ between runs.
+        Seconds. A run with more time does all that one with less does, and goes on: it never ends worse on a
+        machine of the same speed. Without a limit, "branch-and-price", "highs" and "cp-sat" run until the gap
+        is reached, or the tree has no node left; "lagrangian" and "auto" end by themselves, after work that
+        depends on the size alone, so that the result is the same every time.
     progress
         Called with the fraction done and a text.
 
