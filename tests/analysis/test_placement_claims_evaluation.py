@@ -163,10 +163,10 @@ def test_the_test_over_jobs_has_two_sides() -> None:
     """Of six differences of one sign 2 of 2^6 orders are as far off, of five 2 of 2^5."""
     for jobs, found in ((6, True), (5, False)):
         more = np.arange(1.0, jobs + 1.0)
-        assert (paired(more, np.zeros(jobs)).p < evaluation.LEVEL) is found
-        assert (paired(np.zeros(jobs), more).p < evaluation.LEVEL) is found
+        assert (paired(more, np.zeros(jobs)).p < evaluation.LEVELS["JCT"]) is found
+        assert (paired(np.zeros(jobs), more).p < evaluation.LEVELS["JCT"]) is found
     balanced = np.array([1.0, -2.0, 3.0, -4.0, -5.0, 6.0, 7.0, -8.0])
-    assert paired(balanced, np.zeros(8)).p > evaluation.LEVEL
+    assert paired(balanced, np.zeros(8)).p > evaluation.LEVELS["JCT"]
 
 
 def test_busy_hours_by_hand() -> None:

@@ -476,7 +476,8 @@ class RandomFit:
         return place(observation, -np.arange(jobs), self._rng.random((jobs, machines)))
 
 
-LEVEL = 0.05
+LEVELS = {"JCT": 0.05, "fee": 0.10}
+"""Of the tests of Table 3: below these its p-values are said to be."""
 
 
 def rejections(setup: runs.Setup, sampled: Sequence[int], count: int) -> np.ndarray:
@@ -485,42 +486,49 @@ def rejections(setup: runs.Setup, sampled: Sequence[int], count: int) -> np.ndar
     for seed in sampled:
         made = runs.instance(setup, seed)
         schedules = [schedule_by(RandomFit(), made, seed=policy_seed(seed) + i) for i in range(count)]
-        found = [list(map(of, schedules)) for of in (made.completion_times, made.fees)]
-        differ = [[paired(*two).p < LEVEL for two in combinations(of, 2)] for of in found]
-        rates.append(100.0 * np.mean(differ, axis=1))
+        tests = zip((made.completion_times, made.fees), LEVELS.values(), strict=True)
+        found = [
+            [paired(*two).p < level for two in combinations(map(of, schedules), 2)] for of, level in tests
+        ]
+        rates.append(100.0 * np.mean(found, axis=1))
     return np.array(rates).T
 
 
-@claim(
-    "test-over-jobs",
-    "Table 3, Appendix G",
-    Verdict.NOT_REPRODUCED,
-    choices=(LOADS, "what is paired: jobs of one trace under two schedulers is our reading"),
-)
+@claim("test-over-jobs", "Table 3, Appendix G", Verdict.NOT_REPRODUCED, choices=(LOADS,))
 def test_over_jobs(context: Context) -> Finding:
-    """A Wilcoxon signed-rank test on JCT and fee of the jobs shows that an improvement is significant.
+    """Wilcoxon signed-rank tests on JCT and fee of the jobs show that the improvements on three clusters are
+    significant.
 
-    The test over the jobs of a trace on Small for two seeds of one randomised policy: it may find a
+    The test over the jobs of a trace for two seeds of one randomised policy, on each cluster: it may find a
     difference as often as its level says.
     """
     jobs, played = context.pick((50, 3), (120, 4), (1000, 5))
-    where = {f"rho {rho:g}": runs.Setup(jobs, rho=rho) for rho in (0.8, 2.0, 4.0)}
-    trial = Trial(context, seeds(context, 10, 40, 40), where)
-    rates = {name: rejections(where[name], trial.sampled, played) for name in track(context, where)}
+    rhos = context.pick((2.0,), (0.8, 2.0, 8.0), (0.8, 2.0, 8.0))
+    where = {f"rho {rho:g}": runs.Setup(jobs, rho=rho) for rho in rhos}
+    trial = Trial(context, seeds(context, 10, 24, 20), where)
+    cells = track(context, [*product(CLUSTERS, where)])
+    rates = {(on, name): rejections(trial.on(on).where[name], trial.sampled, played) for on, name in cells}
     said = [
         Statement(
-            f"equal policies differ with p < {LEVEL:g} in at most {100 * LEVEL:g} % of the pairs ({of})",
-            {name: 100.0 * LEVEL - rate[at] for name, rate in rates.items()},
+            f"{on.capitalize()}: equal policies differ with p < {level:g} in at most {100 * level:g} % of "
+            f"the pairs ({of})",
+            {name: 100.0 * level - rates[on, name][at] for name in where},
             "points below the level",
         )
-        for at, of in enumerate(("JCT", "fee"))
+        for on, (at, (of, level)) in product(CLUSTERS, enumerate(LEVELS.items()))
     ]
-    often = [float(of.mean()) for rate in rates.values() for of in rate]
+    signs = [one.signs for one in judge(said, where)]
+    jct, fee = signs[::2], signs[1::2]
+    small, medium, large = (
+        sum(False in both for both in zip(*on, strict=True)) for on in zip(jct, fee, strict=True)
+    )
     return trial.finding(
-        f"On Small a test over the jobs of a trace tells a policy from itself in {min(often):.0f} to "
-        f"{max(often):.0f} % of cases, not {100 * LEVEL:g} %.",
+        f"Of {len(where)} loads, a test over jobs surely tells a policy from itself too often at {small} on "
+        f"Small, {medium} on Medium, {large} on Large.",
         said,
-        assumes="The jobs of one trace are not independent: a delay of one passes on to those behind it.",
-        remark="FIFO with two random orders of the machines is the same policy. Table 3 has three clusters: "
-        "on Large at rho 0.8 hardly any jobs meet, and the test keeps its level.",
+        assumes="The jobs of one trace are not independent: a delay of one passes on to those behind it. "
+        "Pairs are jobs under two schedulers, as Appendix G argues by how jobs are distributed. Lower loads "
+        "are left out: in Table 1 the JCT on Small is six times that on Large, in ours at rho 0.8 twice.",
+        remark="FIFO with two random orders of the machines is the same policy. Where hardly any jobs meet, "
+        "as on Large at rho 0.8, a test may keep its level.",
     )
