@@ -392,11 +392,15 @@ def test_the_daily_saving_by_hand() -> None:
 
 
 def test_the_work_of_table_1_takes_46_days() -> None:
-    (table,) = check("load-of-table-1").tables
+    found = check("load-of-table-1")
+    (table,) = found.tables
     small, _, large = table.rows
     assert small[2] == pytest.approx(4000 * 50.286 / 2.84 / 64 / 24)
     assert 46 < small[2] < 46.2
     assert large[4] == pytest.approx(17_000 / 24 * 50.286 / 2.84 / 256)
+    assert large[7] == pytest.approx(20_000 / 24.8 / 5 / 24 * 50.286 / 2.84 / 256)  # a random fifth of them
+    (signs,) = found.signs.values()
+    assert [*signs.values()] == [False, False, False, True]
 
 
 def test_34_minutes_are_those_to_the_worse_of_the_learned() -> None:
