@@ -2,13 +2,14 @@
 
 import os
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from clairvoyant.analysis.claim import Claim, Context
+from clairvoyant.analysis.claim import Claim, Context, Verdict
 from clairvoyant.analysis.placement import experiments
 from clairvoyant.analysis.placement.claims import evaluation
 from clairvoyant.analysis.placement.experiments import FEE, FIFO_C, FIFO_FF, JCT, SJF_C, Contender, Setup
@@ -173,3 +174,22 @@ def test_busy_hours_by_hand() -> None:
     """Two jobs in the busiest hour and one in the quietest; the second day counts like the first."""
     hour = 3600 * TICKS
     assert evaluation.by_hours(np.array([0, 24, 23], dtype=np.int64) * hour) == pytest.approx(100.0)
+
+
+@pytest.mark.parametrize("fault", ["no large jobs", "no long tail"])
+def test_jobs_unlike_those_of_figure_4_are_noticed(fault: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    real = experiments.instance
+
+    def planted(setup: Setup, seed: int) -> SimpleNamespace:
+        jobs = real(setup, seed).jobs
+        gpus, duration = jobs.gpus, jobs.duration
+        if fault == "no large jobs":
+            gpus = np.minimum(gpus, 32)
+        else:
+            duration = 3600.0 + np.arange(len(jobs))
+        return SimpleNamespace(jobs=SimpleNamespace(gpus=gpus, duration=duration))
+
+    claim = next(c for c in evaluation.claim.claims if c.id == "placement/figure-4")
+    assert claim.check(Context("quick")).verdict is Verdict.HOLDS
+    monkeypatch.setattr(experiments, "instance", planted)
+    assert claim.check(Context("quick")).verdict is Verdict.NOT_REPRODUCED
