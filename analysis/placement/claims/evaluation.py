@@ -505,10 +505,10 @@ def test_over_jobs(context: Context) -> Finding:
     The test over the jobs of a trace for two seeds of one randomised policy, on each cluster: it may find a
     difference as often as its level says.
     """
-    jobs, played = context.pick((50, 3), (120, 4), (1000, 5))
+    jobs, played = context.pick((50, 3), (240, 4), (1000, 5))
     rhos = context.pick((2.0,), (0.8, 2.0, 8.0), (0.8, 2.0, 8.0))
     where = {f"rho {rho:g}": runs.Setup(jobs, rho=rho) for rho in rhos}
-    trial = Trial(context, seeds(context, 10, 24, 20), where)
+    trial = Trial(context, seeds(context, 10, 20, 20), where)
     cells = track(context, [*product(CLUSTERS, where)])
     rates = {(on, name): rejections(trial.on(on).where[name], trial.sampled, played) for on, name in cells}
     said = [
