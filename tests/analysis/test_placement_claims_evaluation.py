@@ -193,3 +193,10 @@ def test_jobs_unlike_those_of_figure_4_are_noticed(fault: str, monkeypatch: pyte
     assert claim.check(Context("quick")).verdict is Verdict.HOLDS
     monkeypatch.setattr(experiments, "instance", planted)
     assert claim.check(Context("quick")).verdict is Verdict.NOT_REPRODUCED
+
+
+def test_days_without_busy_hours_are_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+    claim = next(c for c in evaluation.claim.claims if c.id == "placement/figure-4-hours")
+    for days, verdict in (((30, -30, 20, -20), Verdict.UNDETERMINED), ((-9, -8, -7), Verdict.NOT_REPRODUCED)):
+        monkeypatch.setattr(evaluation, "DAYS", days)
+        assert claim.check(Context("quick")).verdict is verdict
