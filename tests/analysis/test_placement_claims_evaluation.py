@@ -2,13 +2,14 @@
 
 import os
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from clairvoyant.analysis.claim import Claim, Context
+from clairvoyant.analysis.claim import Claim, Context, Verdict
 from clairvoyant.analysis.placement import experiments
 from clairvoyant.analysis.placement.claims import evaluation
 from clairvoyant.analysis.placement.experiments import FEE, FIFO_C, FIFO_FF, JCT, SJF_C, Contender, Setup
@@ -163,13 +164,39 @@ def test_the_test_over_jobs_has_two_sides() -> None:
     """Of six differences of one sign 2 of 2^6 orders are as far off, of five 2 of 2^5."""
     for jobs, found in ((6, True), (5, False)):
         more = np.arange(1.0, jobs + 1.0)
-        assert (paired(more, np.zeros(jobs)).p < evaluation.LEVEL) is found
-        assert (paired(np.zeros(jobs), more).p < evaluation.LEVEL) is found
+        assert (paired(more, np.zeros(jobs)).p < evaluation.LEVELS["JCT"]) is found
+        assert (paired(np.zeros(jobs), more).p < evaluation.LEVELS["JCT"]) is found
     balanced = np.array([1.0, -2.0, 3.0, -4.0, -5.0, 6.0, 7.0, -8.0])
-    assert paired(balanced, np.zeros(8)).p > evaluation.LEVEL
+    assert paired(balanced, np.zeros(8)).p > evaluation.LEVELS["JCT"]
 
 
 def test_busy_hours_by_hand() -> None:
     """Two jobs in the busiest hour and one in the quietest; the second day counts like the first."""
     hour = 3600 * TICKS
     assert evaluation.by_hours(np.array([0, 24, 23], dtype=np.int64) * hour) == pytest.approx(100.0)
+
+
+@pytest.mark.parametrize("fault", ["no large jobs", "no long tail"])
+def test_jobs_unlike_those_of_figure_4_are_noticed(fault: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    real = experiments.instance
+
+    def planted(setup: Setup, seed: int) -> SimpleNamespace:
+        jobs = real(setup, seed).jobs
+        gpus, duration = jobs.gpus, jobs.duration
+        if fault == "no large jobs":
+            gpus = np.minimum(gpus, 32)
+        else:
+            duration = 3600.0 + np.arange(len(jobs))
+        return SimpleNamespace(jobs=SimpleNamespace(gpus=gpus, duration=duration))
+
+    claim = next(c for c in evaluation.claim.claims if c.id == "placement/figure-4")
+    assert claim.check(Context("quick")).verdict is Verdict.HOLDS
+    monkeypatch.setattr(experiments, "instance", planted)
+    assert claim.check(Context("quick")).verdict is Verdict.NOT_REPRODUCED
+
+
+def test_days_without_busy_hours_are_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+    claim = next(c for c in evaluation.claim.claims if c.id == "placement/figure-4-hours")
+    for days, verdict in (((30, -30, 20, -20), Verdict.UNDETERMINED), ((-9, -8, -7), Verdict.NOT_REPRODUCED)):
+        monkeypatch.setattr(evaluation, "DAYS", days)
+        assert claim.check(Context("quick")).verdict is verdict

@@ -34,10 +34,12 @@ from clairvoyant.analysis.placement.experiments import (
 from clairvoyant.analysis.study import judge
 from clairvoyant.api import audit
 from clairvoyant.models.base import InputError
-from clairvoyant.online.placement.learned import checkpoint, policies
+from clairvoyant.models.placement.instance import PlacementInstance
+from clairvoyant.models.placement.schedule import Schedule
+from clairvoyant.online.placement.learned import acting, checkpoint, policies
 from clairvoyant.online.placement.learned.design import DESIGNS, Design
 from clairvoyant.online.placement.learned.plan import MOST_INSTANCES, TEST, VALIDATION
-from clairvoyant.online.placement.learned.weights import initial
+from clairvoyant.online.placement.learned.weights import Networks, initial
 
 pytestmark = pytest.mark.skipif(
     os.environ.get("NUMBA_DISABLE_JIT") == "1", reason="runs take minutes where kernels run as plain Python"
@@ -550,6 +552,19 @@ def test_an_opening_that_never_ends_is_an_error() -> None:
     who = trained.trained("das", Context("quick")).members[0]
     with pytest.raises(RuntimeError, match="the opening lasts"):
         learned_cases.case(who, made, [*opening, [(3, 1, 1)], [], [], [], [], []])
+
+
+@pytest.mark.usefixtures("shipped")
+def test_a_history_that_counts_at_play_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+    history, real = BY_ID["figure-5-history"], acting.taken_by
+
+    def planted(networks: Networks, made: PlacementInstance) -> Schedule:
+        found = real(networks, made)
+        return found if networks.design.history != 4 else replace(found, start=found.start + 1)
+
+    assert history.check(Context()).why is Why.LACKING
+    monkeypatch.setattr(learned_cases, "taken_by", planted)
+    assert not history.as_expected(history.check(Context()))
 
 
 def test_a_picture_of_learning_shows_the_means_of_equal_parts() -> None:

@@ -370,12 +370,17 @@ def test_table_1_is_complete() -> None:
     assert table_1.column("fee", 3)["RIFLING"] == 51.06
 
 
-def test_averages_of_table_1_are_wrong() -> None:
-    rows = check("table-1-averages").tables[0].rows
+def test_two_averages_of_table_1_are_wrong_and_seven_are_those_of_hours() -> None:
+    found = check("table-1-averages")
+    rows = found.tables[0].rows
     assert len(rows) == 9
+    assert (found.numbers["wrong"], found.numbers["right in hours alone"]) == (2, 7)
     line = max(rows, key=lambda row: abs(row[4]))
     assert line[:3] == ("DA+RWGP", "fee", 50.684)
     assert line[3] == pytest.approx((51.029 + 50.856 + 50.439) / 3)
+    by_name = {row[:2]: row for row in rows}
+    assert by_name["FIFO-LoadBalance", "JCT"][5] == pytest.approx(5.5009 * 60)
+    assert by_name["FIFO-LoadBalance", "JCT"][2] == 330.054
 
 
 def test_the_daily_saving_by_hand() -> None:
@@ -387,11 +392,15 @@ def test_the_daily_saving_by_hand() -> None:
 
 
 def test_the_work_of_table_1_takes_46_days() -> None:
-    (table,) = check("load-of-table-1").tables
+    found = check("load-of-table-1")
+    (table,) = found.tables
     small, _, large = table.rows
     assert small[2] == pytest.approx(4000 * 50.286 / 2.84 / 64 / 24)
     assert 46 < small[2] < 46.2
     assert large[4] == pytest.approx(17_000 / 24 * 50.286 / 2.84 / 256)
+    assert large[7] == pytest.approx(20_000 / 24.8 / 5 / 24 * 50.286 / 2.84 / 256)  # a random fifth of them
+    (signs,) = found.signs.values()
+    assert [*signs.values()] == [False, False, False, True]
 
 
 def test_34_minutes_are_those_to_the_worse_of_the_learned() -> None:

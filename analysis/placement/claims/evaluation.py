@@ -137,11 +137,7 @@ AS_PRINTED, WITHOUT_SEARCH = searches(" as printed", 100, 50), searches(" withou
     "table-1-metaheuristics",
     "Table 1, Sec. 5.2",
     because=Why.SAMPLES,
-    choices=(
-        LOADS,
-        "whether the rows of Table 2 are swapped",
-        "what is searched and what plans the search begins with: ours",
-    ),
+    choices=(LOADS, "whether the rows of Table 2 are swapped"),
 )
 def table_1_metaheuristics(context: Context) -> Finding:
     """Metaheuristics perform better than heuristics, as they explore at random.
@@ -175,8 +171,9 @@ def table_1_metaheuristics(context: Context) -> Finding:
         f"{counts[beside:].count('holds')} of 2.",
         said,
         verdict=lambda judged: settled(judged[:beside]),
-        remark="Both begin with FIFO and shortest estimate first on as few machines as possible. They "
-        "estimate durations and foresee no arrivals.",
+        assumes=f"{MODEL} What is searched, and from which plans on, the text leaves open; it is not varied: "
+        "both begin with FIFO and shortest estimate first on as few machines as possible.",
+        remark="They estimate durations and foresee no arrivals.",
     )
 
 
@@ -298,7 +295,7 @@ def stronger_baselines(context: Context) -> Finding:
 
 @claim("jct-and-fee", "Sec. 5.2, Appendix A", Verdict.NOT_REPRODUCED, choices=(LOADS, SLOWDOWN))
 def jct_and_fee(context: Context) -> Finding:
-    """Among the baselines a low JCT and a low fee hardly go together.
+    """Among the baselines JCT and fee are in a hard trade-off: who has less of the one has more of the other.
 
     Rank correlation of JCT and fee over the five heuristics in paired runs on Small: in a trade-off it is
     negative. Beside it, with our two.
@@ -330,48 +327,54 @@ def jct_and_fee(context: Context) -> Finding:
         said,
         verdict=lambda judged: settled(judged[:1]),
         assumes=MODEL + " Without slowdown all fees are equal.",
-        remark="Five baselines are few, and learned ones are not among them.",
+        remark="Five baselines are few, and learned ones are not among them. How little the two go together "
+        "is not judged, only the sign.",
     )
+
+
+BIG = 1.0
+"""Per cent of the jobs that are a certain proportion (a threshold of ours)."""
 
 
 @claim("figure-4", "Figure 4, Appendix G", Verdict.HOLDS, ours=True)
 def figure_4(context: Context) -> Finding:
     """Most jobs need few GPUs and are short, a certain proportion needs more than 32.
 
-    The jobs that our generator makes. It says whether they are like those of the paper, no more.
+    The jobs that our generator makes. It says whether they are like those of the paper, no more. What few,
+    short and a certain proportion are is ours.
     """
     setup = runs.Setup(context.pick(500, 1000, 4000))
     trial, parts = Trial(context, seeds(context, 4, 10, 20), {"": setup}), []
     for seed in track(context, trial.sampled):
         jobs = runs.instance(setup, seed).jobs
-        parts.append([jobs.gpus <= 4, jobs.gpus > 32, jobs.duration < jobs.duration.mean()])
+        parts.append([jobs.gpus <= 4, jobs.gpus > 32, jobs.duration < jobs.duration.mean() / 2.0])
     few, big, short = 100.0 * np.mean(parts, axis=2).T
     said = [
         Statement("most jobs need at most 4 GPUs", {"": few - 50.0}, "points above 50 %"),
-        Statement("some need more than 32 GPUs", {"": big}, "%"),
-        Statement("fewer do than need few", {"": few - big}, "points"),
-        Statement("most are shorter than the mean", {"": short - 50.0}, "points above 50 %"),
+        Statement(f"more than {BIG:g} % need more than 32 GPUs", {"": big - BIG}, f"points above {BIG:g} %"),
+        Statement("most take less than half of the mean", {"": short - 50.0}, "points above 50 %"),
     ]
     return trial.finding(
-        f"Of the generated jobs {few.mean():.0f} % need at most 4 GPUs, {big.mean():.1f} % more than "
-        f"32, and most are short.",
+        f"Of generated jobs {few.mean():.0f} % need at most 4 GPUs, {big.mean():.1f} % more than 32; "
+        f"{short.mean():.0f} % take less than half the mean duration.",
         said,
-        assumes="The laws are fitted to public traces; the paper's own list of jobs is not published.",
+        assumes="The laws are fitted to public traces; the paper's own list of jobs is not published. That "
+        f"{BIG:g} % is a certain proportion is ours: were that 5 %, it would not hold.",
     )
 
 
 HOURS = 6  # the number of busiest hours, and of quietest ones, that are compared (ours)
+DAYS = (45, 59, 39, 103, 96, 78, 71, 71, 60, 91)
+"""By how many per cent more tasks were launched in the sub-sample's busiest hours than in its quietest.
 
-
-def busy_over_quiet(counts: np.ndarray) -> float:
-    """Return by how many per cent more is counted in the sub-sample's busiest hours than in its quietest."""
-    busy = np.argsort(HOURLY)
-    return float(runs.excess(counts[busy[-HOURS:]].sum(), counts[busy[:HOURS]].sum()))
+In the whole cluster, on each of the ten days of ``pai.csv`` that are over when the sub-sample begins.
+"""
 
 
 def by_hours(submit: np.ndarray) -> float:
-    """Return the same of jobs, by the times of their submissions in ticks."""
-    return busy_over_quiet(np.bincount(submit // (3600 * TICKS) % 24, minlength=24))
+    """Return by how many per cent more jobs are submitted in these hours, by their times in ticks."""
+    counts, busy = np.bincount(submit // (3600 * TICKS) % 24, minlength=24), np.argsort(HOURLY)
+    return float(runs.excess(counts[busy[-HOURS:]].sum(), counts[busy[:HOURS]].sum()))
 
 
 @claim(
@@ -379,19 +382,23 @@ def by_hours(submit: np.ndarray) -> float:
     "Figure 4(b), Sec. 5.1.2",
     Verdict.HOLDS,
     says="How many jobs are submitted depends on the hour of the day.",
-    how=f"Generated jobs in the {HOURS} hours that are the busiest in the public sub-sample against the "
-    f"{HOURS} quietest.",
+    how=f"Tasks of the whole cluster in the {HOURS} hours that are the busiest in the public sub-sample "
+    f"against the {HOURS} quietest, on {len(DAYS)} days before it; and generated jobs, which keep to it.",
 )
 def figure_4_hours(context: Context) -> Finding:
     setup = runs.Setup(context.pick(1000, 1000, 4000))
     trial = Trial(context, seeds(context, 6, 10, 20), {"": setup})
     submitted = (runs.instance(setup, seed).jobs.submit for seed in track(context, trial.sampled))
-    more, known = np.array([by_hours(submit) for submit in submitted]), busy_over_quiet(np.asarray(HOURLY))
-    said = [Statement("more jobs come in the busy hours", {"": more}, "% more")]
+    more, days = np.array([by_hours(submit) for submit in submitted]), np.array(DAYS, dtype=np.float64)
+    said = [
+        Statement("more tasks are launched in the busy hours", {"": days}, "% more"),
+        Statement("more generated jobs come in them", {"": more}, "% more"),
+    ]
     return trial.finding(
-        f"In the {HOURS} busiest hours {more.mean():.0f} % more generated jobs are submitted than in the "
-        f"{HOURS} quietest; {known:.0f} % in the public sub-sample.",
+        f"In the sub-sample's {HOURS} busiest hours {days.mean():.0f} % more tasks came on {len(DAYS)} other "
+        f"days than in its quietest, and {more.mean():.0f} % more generated jobs.",
         said,
+        verdict=lambda judged: settled(judged[:1]),
         assumes="Hours are UTC+8, as in the sub-sample. The numbers of Figure 4(b) are not printed.",
     )
 
@@ -476,7 +483,8 @@ class RandomFit:
         return place(observation, -np.arange(jobs), self._rng.random((jobs, machines)))
 
 
-LEVEL = 0.05
+LEVELS = {"JCT": 0.05, "fee": 0.10}
+"""Of the tests of Table 3: below these its p-values are said to be."""
 
 
 def rejections(setup: runs.Setup, sampled: Sequence[int], count: int) -> np.ndarray:
@@ -485,42 +493,49 @@ def rejections(setup: runs.Setup, sampled: Sequence[int], count: int) -> np.ndar
     for seed in sampled:
         made = runs.instance(setup, seed)
         schedules = [schedule_by(RandomFit(), made, seed=policy_seed(seed) + i) for i in range(count)]
-        found = [list(map(of, schedules)) for of in (made.completion_times, made.fees)]
-        differ = [[paired(*two).p < LEVEL for two in combinations(of, 2)] for of in found]
-        rates.append(100.0 * np.mean(differ, axis=1))
+        tests = zip((made.completion_times, made.fees), LEVELS.values(), strict=True)
+        found = [
+            [paired(*two).p < level for two in combinations(map(of, schedules), 2)] for of, level in tests
+        ]
+        rates.append(100.0 * np.mean(found, axis=1))
     return np.array(rates).T
 
 
-@claim(
-    "test-over-jobs",
-    "Table 3, Appendix G",
-    Verdict.NOT_REPRODUCED,
-    choices=(LOADS, "what is paired: jobs of one trace under two schedulers is our reading"),
-)
+@claim("test-over-jobs", "Table 3, Appendix G", Verdict.NOT_REPRODUCED, choices=(LOADS,))
 def test_over_jobs(context: Context) -> Finding:
-    """A Wilcoxon signed-rank test on JCT and fee of the jobs shows that an improvement is significant.
+    """Wilcoxon signed-rank tests on JCT and fee of the jobs show that the improvements on three clusters are
+    significant.
 
-    The test over the jobs of a trace on Small for two seeds of one randomised policy: it may find a
+    The test over the jobs of a trace for two seeds of one randomised policy, on each cluster: it may find a
     difference as often as its level says.
     """
-    jobs, played = context.pick((50, 3), (120, 4), (1000, 5))
-    where = {f"rho {rho:g}": runs.Setup(jobs, rho=rho) for rho in (0.8, 2.0, 4.0)}
-    trial = Trial(context, seeds(context, 10, 40, 40), where)
-    rates = {name: rejections(where[name], trial.sampled, played) for name in track(context, where)}
+    jobs, played = context.pick((50, 3), (240, 4), (1000, 5))
+    rhos = context.pick((2.0,), (0.8, 2.0, 8.0), (0.8, 2.0, 8.0))
+    where = {f"rho {rho:g}": runs.Setup(jobs, rho=rho) for rho in rhos}
+    trial = Trial(context, seeds(context, 10, 20, 20), where)
+    cells = track(context, [*product(CLUSTERS, where)])
+    rates = {(on, name): rejections(trial.on(on).where[name], trial.sampled, played) for on, name in cells}
     said = [
         Statement(
-            f"equal policies differ with p < {LEVEL:g} in at most {100 * LEVEL:g} % of the pairs ({of})",
-            {name: 100.0 * LEVEL - rate[at] for name, rate in rates.items()},
+            f"{on.capitalize()}: equal policies differ with p < {level:g} in at most {100 * level:g} % of "
+            f"the pairs ({of})",
+            {name: 100.0 * level - rates[on, name][at] for name in where},
             "points below the level",
         )
-        for at, of in enumerate(("JCT", "fee"))
+        for on, (at, (of, level)) in product(CLUSTERS, enumerate(LEVELS.items()))
     ]
-    often = [float(of.mean()) for rate in rates.values() for of in rate]
+    signs = [one.signs for one in judge(said, where)]
+    jct, fee = signs[::2], signs[1::2]
+    small, medium, large = (
+        sum(False in both for both in zip(*on, strict=True)) for on in zip(jct, fee, strict=True)
+    )
     return trial.finding(
-        f"On Small a test over the jobs of a trace tells a policy from itself in {min(often):.0f} to "
-        f"{max(often):.0f} % of cases, not {100 * LEVEL:g} %.",
+        f"Of {len(where)} loads, a test over jobs surely tells a policy from itself too often at {small} on "
+        f"Small, {medium} on Medium, {large} on Large.",
         said,
-        assumes="The jobs of one trace are not independent: a delay of one passes on to those behind it.",
-        remark="FIFO with two random orders of the machines is the same policy. Table 3 has three clusters: "
-        "on Large at rho 0.8 hardly any jobs meet, and the test keeps its level.",
+        assumes="The jobs of one trace are not independent: a delay of one passes on to those behind it. "
+        "Pairs are jobs under two schedulers, as Appendix G argues by how jobs are distributed. Lower loads "
+        "are left out: in Table 1 the JCT on Small is six times that on Large, in ours at rho 0.8 twice.",
+        remark="FIFO with two random orders of the machines is the same policy. Where hardly any jobs meet, "
+        "as among few on Large at rho 0.8, a test may keep its level.",
     )

@@ -53,6 +53,7 @@ def figure_5_history(context: Context, das: Group) -> Finding:
         assumes="Means of the actions are taken, so that the process learns nothing from the past "
         "(`placement/mean-actions`).",
         remark="Figure 5(c, d) can show trainings with other taus, or sampled actions.",
+        signs={} if all(same) else {"tau at play changes no schedule": {"": False}},
     )
 
 

@@ -63,28 +63,40 @@ def column(metric: str, where: int = -1) -> dict[str, float]:
     return {name: row[METRICS.index(metric) :: 2][where] for name, row in TABLE_1.items()}
 
 
-@claim("table-1-averages", "Table 1", Verdict.REFUTED)
+@claim(
+    "table-1-averages",
+    "Table 1",
+    Verdict.REFUTED,
+    choices=("how JCTs are rounded before they are averaged: to 0.001 minutes or to 0.0001 hours",),
+)
 def table_1_averages(_context: Context) -> Finding:
     """The last two columns are the averages of the clusters.
 
-    All 26 of them from the printed numbers.
+    All 26 of them from the printed numbers, the JCTs rounded in minutes and in hours.
     """
     lines: list[tuple[Any, ...]] = []
     for name, row in TABLE_1.items():
         for metric, (*values, printed) in (("JCT", row[::2]), ("fee", row[1::2])):
             exact = float(np.mean(values))
-            lines.append((name, metric, printed, exact, printed - exact))
+            hours = 60.0 * round(exact / 60.0, 4) if metric == "JCT" else None
+            lines.append((name, metric, printed, exact, printed - exact, hours))
     off = [line for line in lines if abs(line[4]) > 0.001 + 1e-9]
-    most = max(off, key=lambda line: abs(line[4]))
-    heads = "scheduler | metric | printed | of the row | difference"
+    wrong = [line for line in off if line[5] is None or abs(line[2] - line[5]) > 1e-6]
+    heads = "scheduler | metric | printed | of the row | difference | of the row, rounded in hours"
+    which = " and ".join(f"{n}'s {m} ({d:+.4f})" for n, m, _p, _x, d, _h in wrong)
     return finding(
-        holds_if(not off),
-        f"{len(off)} of {len(lines)} printed averages are not those of their rows; {most[0]}'s {most[1]} is "
-        f"off by {abs(most[4]):.3f}, the others by less than 0.003.",
-        {"averages": len(lines), "wrong": len(off)},
-        table("Averages of Table 1 that are off by more than 0.001", heads, off),
-        assumes="Printed numbers have three decimals, so an average of three can be off by 0.001 at most.",
-        proof=" ".join(f"{n}, {m}: {x:.4f}, not {p:g}." for n, m, p, x, _ in off),
+        holds_if(not wrong),
+        f"{len(wrong)} of {len(lines)} printed averages are not those of their rows, JCTs rounded in hours "
+        f"or not: {which}.",
+        {"averages": len(lines), "wrong": len(wrong), "right in hours alone": len(off) - len(wrong)},
+        table(
+            "Averages of Table 1 that are off by more than 0.001",
+            heads,
+            [(*line[:5], "--" if line[5] is None else line[5]) for line in off],
+        ),
+        assumes="An average of three numbers of three decimals can be off by 0.001. All JCTs of the "
+        "heuristics and metaheuristics are multiples of 0.006 minutes: hours of four decimals.",
+        proof=" ".join(f"{n}, {m}: {x:.4f}, not {p:g}." for n, m, p, x, *_ in wrong),
     )
 
 
@@ -151,20 +163,28 @@ def daily_saving(_context: Context) -> Finding:
     )
 
 
+IN_A_ROW, FIFTH = "test jobs in a row", "a random fifth"
+"""Readings of "split into training and test sets with a ratio of 8 : 2", of jobs sorted by submission."""
+
+
 @claim(
     "load-of-table-1",
     "Table 1, Sec. 5.1",
-    Verdict.NOT_REPRODUCED,
-    choices=("rate of the trace: 17,000 jobs a day, or that of its published sub-sample",),
+    choices=(
+        "rate of the trace: 17,000 jobs a day, or that of its published sub-sample",
+        "whether the test set is 4,000 jobs in a row, at the full rate, or a random fifth, at a fifth of it",
+    ),
+    turns=(f"8.2 % sub-sample, {FIFTH}", f"17,000 a day, {IN_A_ROW}"),
 )
 def load_of_table_1(_context: Context) -> Finding:
     """The fees and completion times are those of the jobs of the trace on these clusters.
 
-    Work by the printed fee, against the rate of the trace and the GPUs of the clusters: it holds if the load
-    on Large is at most 1.
+    Work by the printed fee, against the rate of the test jobs and the GPUs of the clusters: it holds if the
+    load on Large is at most 1. Nothing is run.
     """
     hours = column("fee")["DAS"] / PRICE
-    rates = {"17,000 a day": float(DAILY_JOBS), "8.2 % sub-sample": SUBSAMPLE[0] / SUBSAMPLE[1]}
+    known = {"17,000 a day": float(DAILY_JOBS), "8.2 % sub-sample": SUBSAMPLE[0] / SUBSAMPLE[1]}
+    rates = {f"{n}, {split}": r / by for split, by in ((IN_A_ROW, 1), (FIFTH, 5)) for n, r in known.items()}
     lines: list[tuple[Any, ...]] = []
     for name, gpus in zip(CLUSTERS, (64, 128, 256), strict=True):
         days = 4000 * hours / gpus / 24  # a fifth of 20,000 jobs (Sec. 5.1.2)
@@ -172,11 +192,12 @@ def load_of_table_1(_context: Context) -> Finding:
     heads = (
         f"cluster | GPUs | days of work | jobs a day at load 1 | {' | '.join(f'load at {r}' for r in rates)}"
     )
-    possible = [load <= 1.0 for load in lines[-1][4:]]
+    possible = dict(zip(rates, (load <= 1.0 for load in lines[-1][4:]), strict=True))
+    against = [*possible.values()].count(False)
     return finding(
-        holds_if(all(possible), Verdict.UNDETERMINED if any(possible) else Verdict.NOT_REPRODUCED),
-        "At either known rate the printed fees are more work than the Large cluster can do; its printed JCT "
-        "is that of an empty one.",
+        holds_if(not against, Verdict.UNDETERMINED if any(possible.values()) else Verdict.NOT_REPRODUCED),
+        f"In {against} of {len(possible)} readings of rate and split the printed fees are more work than the "
+        "Large cluster can do.",
         {
             "GPU-hours per job, by the fee": hours,
             "GPU-hours per job, sub-sample": SUBSAMPLE_MEANS[0],
@@ -184,8 +205,10 @@ def load_of_table_1(_context: Context) -> Finding:
             "mean duration of a job of the sub-sample (min)": SUBSAMPLE_MEANS[1],
         },
         table("The work of 4,000 jobs at the fee of DAS, 2.84 dollars per GPU-hour", heads, lines),
+        signs={"the work is no more than Large can do": possible},
         assumes="All jobs are there at the original speed of the trace (Appendix E), and a GPU does an hour "
         "of work in an hour.",
+        remark="The printed JCT on Large is little above the mean duration: hardly a job can wait there.",
     )
 
 
