@@ -153,6 +153,13 @@ def fit_growth(t: Samples, curves: Samples) -> Growth:
     Curves have shape (seeds, P), or (P,) for one seed. Where on the scale the P points lie decides what
     counts: evenly spaced ones weigh every slot the same. Two or more lie in the first half.
     """
+    error = law_errors(t, curves)
+    best, next_best = sorted(GROWTHS, key=lambda name: float(error[name].mean()))[:2]
+    return Growth(best, mean_interval(error[next_best] - error[best]))
+
+
+def law_errors(t: Samples, curves: Samples) -> dict[str, np.ndarray]:
+    """Return what :func:`fit_growth` judges each law by: its error on each curve, shape (seeds,)."""
     slots = _positive("t", t)
     values = np.atleast_2d(_finite("curves", curves))
     if slots.ndim != 1 or values.ndim != 2 or values.shape[1] != slots.size:
@@ -169,8 +176,7 @@ def fit_growth(t: Samples, curves: Samples) -> Growth:
         a, b = _line(law(slots[early]), values[:, early])
         missed = values[:, ~early] - a[:, None] * law(slots[~early]) - b[:, None]
         error[name] = np.sqrt((missed**2).mean(axis=1)) / scale
-    best, next_best = sorted(GROWTHS, key=lambda name: float(error[name].mean()))[:2]
-    return Growth(best, mean_interval(error[next_best] - error[best]))
+    return error
 
 
 def _line(f: np.ndarray, values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -359,6 +359,12 @@ def tally(said: Sequence[Said], scenarios: Iterable[str] | None = None) -> str:
     return f"surely ahead in {ahead} of {len(signs)} comparisons, surely behind in {behind}"
 
 
+def in_readings(judged: Sequence[Judged]) -> tuple[int, int, int]:
+    """Return in how many readings all these statements hold, in how many one does not, and of how many."""
+    columns = [*zip(*(one.signs for one in judged), strict=True)]
+    return sum(map(all, columns)), sum(False in column for column in columns), len(columns)
+
+
 def signs_of(judged: Iterable[Judged], scenarios: Iterable[str] = ("",)) -> dict[str, dict[str, bool | None]]:
     """Return the signs of judged statements, which differ in what they say, by statement and scenario."""
     names, signs = list(scenarios), dict[str, dict[str, bool | None]]()

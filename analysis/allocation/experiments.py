@@ -62,10 +62,18 @@ FAIRNESS_LITERAL = Contender("FAIRNESS (literal)", partial(Fairness, "all"))
 BINPACKING = Contender("BINPACKING", BinPacking)
 SPREADING = Contender("SPREADING", Spreading)
 
+KINDS: dict[str, Any] = {BINPACKING.label: BinPacking, SPREADING.label: Spreading}
+LIMITED = {
+    part: {k: Contender(f"{k} (quota {part:g})", partial(kind, part)) for k, kind in KINDS.items()}
+    for part in (0.25, 0.5, 1.0)
+}
+"""BINPACKING and SPREADING by other parts than 0.75 that one job may take, and by their labels."""
+
 OGASCHED = (CONSTANT, TABLE_1)
 BASELINES = (DRF, FAIRNESS, BINPACKING, SPREADING)
 HEURISTICS = (DRF, FAIRNESS, FAIRNESS_LITERAL, BINPACKING, SPREADING)
 EVERYONE = (*OGASCHED, *HEURISTICS)
+ALL_FORMS = (*EVERYONE, *(who for swap in LIMITED.values() for who in swap.values()))
 
 
 @lru_cache(maxsize=64)

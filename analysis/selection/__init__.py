@@ -15,7 +15,7 @@ PAPER = Paper(
     main=(
         *("theorem-1", "theorem-2", "theorem-2-condition", "theorem-2-arrival-aware"),
         *("recursion", "algorithm-2", "algorithm-2-complexity"),
-        *("improvements", "leading-position"),
+        *("improvements", "figure-12"),
     ),
     picture="figure-9",
     number=(

@@ -160,6 +160,23 @@ class TestReadings:
         (judged,) = judge([said], said.samples)
         assert (judged.word, judged.signs.count(True), judged.signs.count(False)) == ("depends", 2, 2)
 
+    def test_what_one_job_may_take_is_a_reading_of_its_own(self) -> None:
+        lead = {"DRF": 9.0, "BINPACKING (quota 0.25)": 1.0, "SPREADING (quota 0.25)": 1.0}
+        players = [who.label for who in experiments.ALL_FORMS]
+        earned = {who: lead.get(who, 2.0 if who.startswith("OGA") else 3.0) for who in players}
+        found = {who: np.array([[v], [1.001 * v], [1.002 * v]]) for who, v in earned.items()}
+        study = Study(readings.LAB, {"here": found}, ["linear"], range(3))
+        said = [*readings.leads(study), readings.linear(study)]
+        words = {one.says: one.word for one in judge(said)}
+        assert [words[f"OGASched is ahead of {who}"] for who in ("DRF", "BINPACKING", "SPREADING")] == [
+            *("against", "depends", "depends")
+        ]
+        assert readings.by_linear(said).endswith("by what a job may take.")
+        assert "behind DRF in every reading" in readings.by_linear(said)
+        without = {who: v for who, v in found.items() if "quota" not in who}
+        others = readings.leads(replace(study, found={"here": without}))
+        assert {one.word for one in judge(others)} == {"against"}
+
     def test_leads_are_per_cent_of_the_larger_mean(self) -> None:
         found = {"a": np.array([[2.0], [4.0]]), "b": np.array([[1.0], [-3.0]])}
         assert readings.ahead(found, "a", "b").ravel() == pytest.approx([100 / 3, 700 / 3])

@@ -192,11 +192,6 @@ class TestEvidence:
         assert 0.0 < play(PRINTED.make(), here).total < 20.0
         assert 0.0 < play(ESDP.make(), here).total < 20.0
 
-    def test_turns_are_counted_in_the_average(self) -> None:
-        assert figures.turns(np.array([1.0, 2.0, 3.0, 4.0])) == 0.0
-        assert figures.turns(np.array([1.0, 2.0, 0.0, 0.0, 5.0])) == 2.0
-        assert figures.turns(np.ones(4)) == 0.0
-
     def test_greed_is_larger_with_a_smaller_g(self) -> None:
         at = range(100, 200, 10)
         game = readings.Game(Setup(slots=200), plan="ports with jobs")

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from clairvoyant.analysis.claim import Context, Finding, Verdict
-from clairvoyant.analysis.selection import CLAIMS, regret
+from clairvoyant.analysis.selection import CLAIMS, experiments, regret
 from clairvoyant.analysis.selection.claims import algorithm, gangs, ours, tables, theory
 from clairvoyant.analysis.selection.experiments import ESDP
 from clairvoyant.models.selection.instance import SelectionInstance
@@ -188,6 +188,14 @@ class TestPlantedFaults:
         monkeypatch.setattr(theory, "PRINTED", ESDP)
         assert check("theorem-1").verdict is HOLDS
         assert check("theorem-2").verdict is Verdict.UNDETERMINED
+
+    @pytest.mark.parametrize(("law", "verdict"), [(np.log1p, HOLDS), (np.sqrt, Verdict.NOT_REPRODUCED)])
+    def test_a_regret_that_grows_by_one_law(
+        self, monkeypatch: pytest.MonkeyPatch, law: np.ufunc, verdict: Verdict
+    ) -> None:
+        regrets = law(np.arange(1.0, 151.0))
+        monkeypatch.setattr(experiments, "regret_of", lambda _who, _setup, seed: (1.0 + 0.1 * seed) * regrets)
+        assert check("theorem-2-arrival-aware").verdict is verdict
 
     def test_costs_that_leave_something(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(tables, "SPREAD", 0.01)  # mu as if it were 50 times as large

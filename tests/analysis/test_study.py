@@ -42,6 +42,7 @@ from clairvoyant.analysis.study import (
     Printed,
     Statement,
     Study,
+    in_readings,
     judge,
     settled,
     statements,
@@ -155,6 +156,11 @@ def test_what_is_known_takes_no_part_in_the_family() -> None:
     samples = {"": np.array([1.0, 2.0, 0.5, 1.9, 0.3])}
     facts = [Fact(str(i), "seen", agrees=True) for i in range(40)]
     assert judge([Statement("s", samples), *facts])[0].word == "holds"
+
+
+def test_readings_are_counted_in_which_all_statements_hold_and_in_which_one_does_not() -> None:
+    signs = [(True, True, None, None), (True, None, False, None), (True, True, True, True)]
+    assert in_readings([Judged("s", (), one, "") for one in signs]) == (1, 1, 4)
 
 
 @pytest.mark.parametrize(

@@ -12,9 +12,9 @@ import numpy as np
 from ...claim import Context, Figure, Finding, Table
 from ...experiments import Contender, lead, seeds, track
 from ...statistics import Samples, growth_exponent
-from ...study import Lab, Printed, Said, Scenarios, Statement, Study, scenarios_of
+from ...study import Lab, Printed, Said, Scenarios, Statement, Study, in_readings, judge, scenarios_of
 from .. import experiments as runs
-from ..experiments import BASELINES, FAIRNESS, FAIRNESS_LITERAL, OGASCHED, WHO_SEES, Setup
+from ..experiments import BASELINES, DRF, FAIRNESS, FAIRNESS_LITERAL, LIMITED, OGASCHED, WHO_SEES, Setup
 
 LAB = Lab("allocation", f"{WHO_SEES}. {runs.STEPS}.", runs.averages, None, "reward per slot")
 WITH_OPTIMA = replace(LAB, optima=runs.optima)
@@ -54,6 +54,9 @@ CHOICES = (*OPEN, "the step: eta0 decay^t of Table 1, or D/(G sqrt T) around (26
 FORM = "FAIRNESS: a share of all ports of a server, as printed, or of those that have jobs"
 AGAINST_FAIRNESS = (*CHOICES, FORM)
 
+QUOTA = "how much one job may take in all under BINPACKING and SPREADING: 0.25, 0.5, 0.75 or 1 of |R_l| a"
+AGAINST_EVERYONE = (*AGAINST_FAIRNESS, QUOTA)
+
 REWARD = "Average reward per slot"
 
 OURS = "OGASched"
@@ -66,8 +69,12 @@ Measured = Callable[[Contender, Setup, int], Any]
 STEPS = {who.label: who.label for who in OGASCHED}
 """The labels of OGASched with each step, by their names in readings."""
 
-FORMS = {"": FAIRNESS.label, ", FAIRNESS of all ports": FAIRNESS_LITERAL.label}
-"""Those of FAIRNESS; both are crossed with the steps where they play."""
+FORMS = {
+    "": {},
+    ", FAIRNESS of all ports": {FAIRNESS.label: FAIRNESS_LITERAL.label},
+    **{f", quota {part:g}": {k: v.label for k, v in swap.items()} for part, swap in LIMITED.items()},
+}
+"""Readings of the heuristics: whose labels stand for others. The steps are crossed with those who play."""
 
 
 def usual(context: Context, slots: int = 2000, **changes: Any) -> Setup:
@@ -141,12 +148,13 @@ def on(context: Context, sampled: Sequence[int] = (), scenarios: Scenarios = UNI
 def by_step(study: Study, of: Of, names: Mapping[str, str] = STEPS) -> dict[str, np.ndarray]:
     """Return a function of what was found and of a label, by scenario and name of the label in readings.
 
-    Readings of OGASched are crossed with the forms of FAIRNESS, either of which stands in its place.
+    Readings of OGASched are crossed with those of the heuristics, which stand in the place of others.
     """
-    crossed = names is STEPS and all(FAIRNESS_LITERAL.label in found for found in study.found.values())
+    plays = {who for found in study.found.values() for who in found}
+    forms = {form: swap for form, swap in FORMS.items() if names is STEPS and {*swap.values()} <= plays}
     return {
-        f"{n}{form}; {name}": of({**found, FAIRNESS.label: found[label]} if crossed else found, who)
-        for form, label in [*FORMS.items()][: 2 if crossed else 1]
+        f"{n}{form}; {name}": of({**found, **{who: found[label] for who, label in swap.items()}}, who)
+        for form, swap in (forms or {"": {}}).items()
         for n, found in study.found.items()
         for name, who in names.items()
     }
@@ -174,6 +182,23 @@ def leads(study: Study, where: str = "") -> list[Statement]:
         ours(study, f"OGASched is ahead of {who}{where}", partial(ahead, theirs=who), places=places)
         for who in others
     ]
+
+
+def linear(study: Study) -> Statement:
+    """Say that OGASched is ahead of DRF with linear utilities, a setting of the study."""
+    at = next(i for i, head in enumerate(study.heads) if head.endswith("linear"))
+    says = "with linear utilities OGASched is ahead of DRF"
+    return ours(study, says, lambda f, who: ahead(f, who, DRF.label)[:, at])
+
+
+def by_linear(said: Sequence[Said]) -> str:
+    """Return the headline of statements of which :func:`linear` is the last."""
+    judged = judge(said)
+    _, behind, of = in_readings(judged[-1:])
+    where = "in every reading" if behind == of else f"in {behind} of {of} readings"
+    words = {one.word for one in judged if "PACKING" in one.says or "SPREADING" in one.says}
+    quota = "; BINPACKING and SPREADING lead or trail by what a job may take" if words == {"depends"} else ""
+    return f"With linear utilities OGASched is surely behind DRF {where}{quota}."
 
 
 def printed_leads(study: Study, says: str, numbers: Mapping[Contender, float]) -> list[Statement]:

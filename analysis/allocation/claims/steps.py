@@ -15,7 +15,7 @@ from ...claim import Context, Finding, Register, Why
 from ...engine.kept import decided
 from ...experiments import Contender, lead, policy_seed, seeds
 from ...plots import POSITIVE
-from ...study import Statement, judge
+from ...study import Statement, in_readings, judge
 from ..experiments import CONSTANT, FAIRNESS, OGASCHED, PER_SLOT, TABLE_1, Setup, instance, rewards
 from ..regret import checkpoints
 from . import readings
@@ -89,14 +89,19 @@ def _around(what: str, says: str, shares: Mapping[str, np.ndarray], least: float
     return {f"{what} {n:g} %": judge([_above(says, shares, n)])[0].word for n in others}
 
 
-GROWN, LARGER = "(26) is by more than {:g} % larger in the last tenth than in the first", 1.0
+LARGER = {"at all": 0.0, "by more than 1 %": 1.0}
+"""By how many per cent (26) has to be larger to count: the text names no least amount."""
 
 
 @claim(
     "step-26-grows",
     "Sec. 4.1, on (26)",
-    turns=("8 cores, 64 GB; y(1) zero", "public code; y(1) fair"),
-    choices=(*OPEN, "the initial decision y(1): nothing, or every port's fair share"),
+    turns=("8 cores, 64 GB; y(1) zero; at all", "public code; y(1) fair; by more than 1 %"),
+    choices=(
+        *OPEN,
+        "the initial decision y(1): nothing, or every port's fair share",
+        "what counts as larger: any amount, or more than 1 %",
+    ),
 )
 def _step_26_grows(context: Context) -> Finding:
     """(26) makes the step larger and larger as time goes on.
@@ -113,17 +118,20 @@ def _step_26_grows(context: Context) -> Finding:
 
     study = here.measure(starts, Setup(slots=slots), tenths, by_tenth, "step")
     changes = by_step(study, lambda f, who: lead(f[who][:, -1], f[who][:, 0]), names)
+    larger = {f"{name}; {how}": v - by for how, by in LARGER.items() for name, v in changes.items()}
+    said = [Statement("(26) is larger in the last tenth than in the first", larger, "points more")]
+    grows, not_so, of = in_readings(judge(said))
     return readings.finding(
         study,
-        "In (26) the horizon is a constant; only the gradient's norm can move the step, and how depends on "
-        "units, start and horizon.",
-        [_above(GROWN, changes, LARGER)],
+        f"The step (26) surely grows in {grows} of {of} readings and surely not in {not_so}: only the "
+        "gradient's norm can move it.",
+        said,
         study.figure("step-26", "The step (26) over time.", "tenth of the horizon", tenths, "", POSITIVE),
         title="The step (26) by tenth of the horizon",
-        numbers=_around("larger by more than", GROWN, changes, LARGER),
-        assumes=f"Larger is by more than {LARGER:g} %, a threshold of ours.",
-        remark="With linear utilities the norm hardly depends on the decision, and the step does not grow. "
-        "D/(G sqrt T), for which Theorem 1 is proven, is constant by definition.",
+        assumes="That 1 % more counts as larger is a threshold of ours.",
+        remark="In (26) the horizon is a constant. With linear utilities the norm hardly depends on the "
+        "decision, and the step does not grow. D/(G sqrt T), for which Theorem 1 is proven, is constant by "
+        "definition.",
     )
 
 
@@ -134,14 +142,16 @@ def _increasing_horizon(context: Context) -> Finding:
     Average reward over nested horizons, alone and against FAIRNESS on the same slots.
     """
     study = on(context).play((*OGASCHED, FAIRNESS), readings.horizons(context))
+    said = [
+        rises(study, OURS, f"earns more per slot at {study.heads[-1]} than at {study.heads[0]}"),
+        ours(study, "its lead over FAIRNESS is larger then", readings.gained, "points"),
+    ]
+    alone, over = ([*in_readings([one])] for one in judge(said))
     return readings.finding(
         study,
-        "With the constant step and curved utilities OGASched gains on FAIRNESS over longer horizons; "
-        "elsewhere no gain is visible.",
-        [
-            rises(study, OURS, f"earns more per slot at {study.heads[-1]} than at {study.heads[0]}"),
-            ours(study, "its lead over FAIRNESS is larger then", readings.gained, "points"),
-        ],
+        f"Over longer horizons OGASched surely earns more per slot in {alone[0]} of {alone[2]} readings "
+        f"(less: {alone[1]}), and surely gains on FAIRNESS in {over[0]} (loses: {over[1]}).",
+        said,
     )
 
 
@@ -172,14 +182,16 @@ def _oscillation(context: Context) -> Finding:
     study = on(context).measure(who, readings.fig_2(context), heads, _wobble)
     decays = by_step(study, lambda f, who: f[who][:, 0] - f[who][:, 1])
     caused = by_step(study, lambda f, who: f[who][:, 0] - f[FROM_NOTHING[who].label][:, 0])
+    said = [
+        Statement("the average goes back and forth more at the beginning", decays, "% of it", 2),
+        Statement("and more from the fair share than from nothing", caused, "% of it", 2),
+    ]
+    more, cause = ([*in_readings([one])] for one in judge(said))
     return readings.finding(
         study,
-        "At first the average oscillates with any policy; the initial decision is surely a cause in some "
-        "readings, in others runs do not decide.",
-        [
-            Statement("the average goes back and forth more at the beginning", decays, "% of it", 2),
-            Statement("and more from the fair share than from nothing", caused, "% of it", 2),
-        ],
+        f"The average surely oscillates more at first in {more[0]} of {more[2]} readings; the initial "
+        f"decision is surely a cause in {cause[0]}, surely none in {cause[1]}.",
+        said,
         title="Way up and down of the average reward (% of the final average)",
     )
 
@@ -213,14 +225,17 @@ def _figure_4(context: Context) -> Finding:
     printed = study.samples(lambda f: lead(_best(f, inside), _best(f, outside)))
     at = checkpoints(setup.slots or 1, 40).tolist()
     starts, decays = (here.over_time((CONSTANT, *who), setup, at, True) for who in (by_start, by_decay))
+    said = [
+        _above(NEGATIVE, negative, MANY),
+        Statement("decay 0.9999 is better than 1.0001 (eta0 = 25)", best, "%", 2),
+        Statement("decays from 0.995 to 0.9999 are better than others (eta0 = 25)", printed, "%", 2),
+    ]
+    better, worse, of = in_readings(judge(said)[2:])
     return readings.finding(
         study,
-        "In coarse units decays outside the printed range earn more; in fine ones decay hardly matters.",
-        [
-            _above(NEGATIVE, negative, MANY),
-            Statement("decay 0.9999 is better than 1.0001 (eta0 = 25)", best, "%", 2),
-            Statement("decays from 0.995 to 0.9999 are better than others (eta0 = 25)", printed, "%", 2),
-        ],
+        f"Decays of the printed range are surely best in {better} of {of} readings, surely behind others in "
+        f"{worse}; else runs do not decide.",
+        said,
         starts.figure("figure-4a", "By eta0 (decay 0.9999).", "slot t", at),
         decays.figure("figure-4b", "By decay (eta0 = 25).", "slot t", at),
         title="Average reward per slot of OGASched by step",

@@ -119,6 +119,8 @@ CHANGES: dict[str, dict[str, Any]] = {
     "costs in full": {"cost_scale": 1.0},
     "rho = 0.4, ports with jobs": {"arrival_probability": 0.4, "plan": "ports with jobs"},
     "c = 2, ports with jobs, T = 1000": {"capacity": 2, "plan": "ports with jobs", "slots": 1000},
+    "costs in full, ports with jobs": {"cost_scale": 1.0, "plan": "ports with jobs"},
+    "c = 2, costs in full, ports with jobs": {"capacity": 2, "cost_scale": 1.0, "plan": "ports with jobs"},
 }
 """What each reading changes of the first: all ports, c = 12, rho = 0.9, stop, sums, a tenth of the costs.
 
