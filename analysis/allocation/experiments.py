@@ -65,7 +65,7 @@ SPREADING = Contender("SPREADING", Spreading)
 KINDS: dict[str, Any] = {BINPACKING.label: BinPacking, SPREADING.label: Spreading}
 LIMITED = {
     part: {k: Contender(f"{k} (quota {part:g})", partial(kind, part)) for k, kind in KINDS.items()}
-    for part in (0.25, 0.5, 1.0)
+    for part in (0.25, 1.0)
 }
 """BINPACKING and SPREADING by other parts than 0.75 that one job may take, and by their labels."""
 

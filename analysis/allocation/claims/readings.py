@@ -54,7 +54,7 @@ CHOICES = (*OPEN, "the step: eta0 decay^t of Table 1, or D/(G sqrt T) around (26
 FORM = "FAIRNESS: a share of all ports of a server, as printed, or of those that have jobs"
 AGAINST_FAIRNESS = (*CHOICES, FORM)
 
-QUOTA = "how much one job may take in all under BINPACKING and SPREADING: 0.25, 0.5, 0.75 or 1 of |R_l| a"
+QUOTA = "how much one job may take in all under BINPACKING and SPREADING: 0.25, 0.75 or 1 of |R_l| a"
 AGAINST_EVERYONE = (*AGAINST_FAIRNESS, QUOTA)
 
 REWARD = "Average reward per slot"

@@ -510,7 +510,7 @@ def test_over_jobs(context: Context) -> Finding:
     difference as often as its level says.
     """
     jobs, played = context.pick((50, 3), (240, 4), (1000, 5))
-    rhos = context.pick((2.0,), (0.8, 2.0, 8.0), (0.8, 2.0, 8.0))
+    rhos = context.pick((2.0,), (0.8, 8.0), (0.8, 2.0, 8.0))
     where = {f"rho {rho:g}": runs.Setup(jobs, rho=rho) for rho in rhos}
     trial = Trial(context, seeds(context, 10, 20, 20), where)
     cells = track(context, [*product(CLUSTERS, where)])
