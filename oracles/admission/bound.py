@@ -236,13 +236,15 @@ def _told(best: Best, method: Any, name: str, rounds: Iterator[int], most: int) 
     """Do rounds; offer the bound after 1, 1/2, 1/4 of all and so on, and where it ends."""
     work = volume_work(best.instance) if name == VOLUME else column_work(best.instance)
     often, offered = max(1, int(STEP / work)), {most >> k for k in range(1, OFFERED)}
+    last = 0
     try:
         for number in rounds:
             if number in offered:
                 best.limit_by(_priced(best.instance, method, name, best.budget))
             if number % often == 0 or number in offered:
                 best.tell(f"{name}, {number} rounds", bound=(1.0 + 2.0 * ROUNDING) * method.bound)
-                yield work * often
+                yield work * (number - last)
+                last = number
     finally:
         best.limit_by(_priced(best.instance, method, name, best.budget))
 

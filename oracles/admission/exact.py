@@ -14,7 +14,7 @@ import numpy as np
 from ...models.admission.instance import AdmissionInstance
 from ...models.admission.program import able, compact_program, least_ratio
 from ...models.admission.schedule import Schedule
-from ...models.mixed import bound_of
+from ...models.mixed import MOST_NODES, bound_of
 from ...models.program import CAREFUL, PyomoProgram, SolverError, in_highs, linear_of, power_of_two
 from ...models.stopwatch import library
 from .. import cp_sat
@@ -29,9 +29,9 @@ TOLERANCE = 1e-9
 SECONDS_PER_TERM = 5e-5
 """The estimated time to declare a term of a program and to pass it to HiGHS."""
 
-PROGRAM_WORK, LOOK_WORK = 1.7e-6, 8.6e-8
+PROGRAM_WORK, LOOK_WORK = 1.7e-6, 3e-9
 """The work of a linear program of branch and price, for its rows to the power of 1.5, and of HiGHS between
-two looks at whether to go on, for rows and columns to this power."""
+two looks at whether to go on, for the square of rows and columns."""
 
 TOO_LARGE = "too large for the time"
 
@@ -95,7 +95,7 @@ def by_highs(best: Best) -> Stage:
     the linear relaxation (:mod:`.models.mixed`), which is seldom tight. A schedule that fails the instance's
     own check is an OracleError.
     """
-    instance, declaring = best.instance, _declaring(best.instance)
+    instance, declaring = best.instance, declaring_work(best.instance)
     yield declaring
     if declaring >= best.budget.left:
         best.tell(TOO_LARGE)
@@ -110,11 +110,16 @@ def by_highs(best: Best) -> Stage:
                     best.offer(tidied(instance, found), "integer program (Pyomo, HiGHS)")
             best.tell("HiGHS")
             yield solver.work * looks
-            if not affordable(instance) and (solver.ended or _power_of_two(step)):
+            if not affordable(instance) and _power_of_two(step):
                 _relaxed(best, program, step)
                 yield solver.work * step
             if solver.ended:
-                return
+                break
+    nodes = 1
+    while not affordable(instance) and nodes < MOST_NODES:
+        nodes = min(4 * nodes, MOST_NODES)
+        _relaxed(best, program, nodes)
+        yield solver.work * nodes
 
 
 def _relaxed(best: Best, program: PyomoProgram, nodes: int) -> None:
@@ -143,7 +148,7 @@ class _Stepped:
             self._highs, self._keys = _in_highs(program, options)
         except SolverError as error:
             raise OracleError(str(error)) from error
-        self.work = LOOK_WORK * (len(self._keys) + self._highs.getNumRow()) ** 1.5
+        self.work = LOOK_WORK * (len(self._keys) + self._highs.getNumRow()) ** 2
         self.ended = not self._keys
         self._budget, self._left, self._stop = best.budget, 0, False
         self._new: list[Any] = []
@@ -215,6 +220,7 @@ class _Stepped:
         self._turn.release()
         if self._thread.is_alive():
             self._thread.join()
+        self._highs = None  # which holds on to this object for its callback
 
 
 def _in_highs(program: PyomoProgram, options: dict[str, Any]) -> tuple[Any, list[tuple[Any, ...]]]:
@@ -241,7 +247,7 @@ def by_cp_sat(best: Best) -> Stage:
     bound is CP-SAT's in these numbers. Amounts that are too large for 64 bits are an OracleError.
     """
     instance, most = best.instance, without_prices(best.instance).bound
-    if _declaring(instance) >= best.budget.left:
+    if declaring_work(instance) >= best.budget.left:
         best.tell(TOO_LARGE)
         return
     model = library("ortools.sat.python.cp_model").CpModel()
@@ -378,7 +384,7 @@ def _first(counts: np.ndarray, total: int) -> np.ndarray:
     return np.clip(total - before, 0, counts)
 
 
-def _declaring(instance: AdmissionInstance) -> float:
+def declaring_work(instance: AdmissionInstance) -> float:
     """Return the estimated seconds in which a program is declared and passed to a solver."""
     machines = len(instance.setting.worker_units) + len(instance.setting.server_units)
     width = machines * len(instance.setting.resources)

@@ -20,7 +20,7 @@ from .bound import (
 )
 from .branch import FEW_JOBS, affordable
 from .certificate import of_schedule
-from .exact import by_branching, by_cp_sat, by_highs
+from .exact import by_branching, by_cp_sat, by_highs, declaring_work
 from .search import by_search, search, search_work
 from .turns import Best, Stage, Turn, in_turns
 
@@ -36,7 +36,7 @@ EXACT_WORK = 45.0
 """The work, about seconds of a core, of branch and price and of HiGHS in "auto" without a time limit."""
 
 FIRST_WORK = 3.0
-"""The work that branch and price of few jobs does before anything else."""
+"""The work that branch and price of few jobs does before anything else, and HiGHS in "highs"."""
 
 FIRST_ROUNDS = 500
 """Rounds of the volume method, at whose prices branch and price of many jobs begins."""
@@ -130,11 +130,13 @@ def _turns(best: Best, method: str) -> list[Turn]:
         first = min(FIRST_ROUNDS, rounds) * each
         ahead = min(first, PRICES_FIRST) if rough else first
         most = rounds * each + COLUMN_WORK * _few(instance)
-        turns.append(Turn(_by_prices(best), PRICES, most if rough else first, ahead))
+        stage = _by_prices(best) if rough else by_volume(best)
+        turns.append(Turn(stage, PRICES, most if rough else first, ahead))
     if tree:
-        turns.append(Turn(by_branching(best), TREE, exact, 0.0 if many else FIRST_WORK))
+        turns.append(Turn(by_branching(best), TREE, exact, 0.0 if many or method == HIGHS else FIRST_WORK))
     if programs and method != BRANCH:
-        turns.append(Turn(by_highs(best), DECLARED, exact))
+        ahead = declaring_work(instance) + FIRST_WORK if method == HIGHS else 0.0
+        turns.append(Turn(by_highs(best), DECLARED, exact, ahead))
     if rough:
         turns.append(
             Turn(

@@ -19,7 +19,7 @@ from .exact import tidied
 from .turns import Best, Stage
 
 ITERATIONS = 10_000
-"""Rounds of ruin and recreate without a time limit."""
+"""Rounds of ruin and recreate, unless the time is up before."""
 
 FIRST = 1000
 FALLS = ((0.1, 0.005, 0.0), (1.0, 0.05, 0.3))
@@ -37,6 +37,9 @@ ROUND_WORK, PLACE_WORK = 8e-5, 1e-7
 ROUNDS_PER_JOB, LEAST_ROUNDS, SEARCH_WORK = 100, 200, 10**8
 """Without a time limit there are so many rounds for each job, but not more than slots times machines times
 rounds allow, or so many."""
+
+BEGUN = 0.25
+"""How many rounds of work it is to begin, for each job."""
 
 SAME = 1e-9
 """Values that differ by less than this part are taken to be the same."""
@@ -83,7 +86,7 @@ def by_search(best: Best, seed: int) -> Stage:
     for k in itertools.count():
         enough = (1.0 - best.budget.gap) * best.bound
         state = _begun(instance, best.certificate, seed + k, tidied(instance, best.decision))
-        offered = best.value * (1.0 + SAME)
+        offered, begun = best.value * (1.0 + SAME), BEGUN * len(instance.jobs)
         for heats, unsure in legs(state, FIRST << k):
             state.rounds(heats, enough=enough, unsure=unsure)
             done += len(heats)
@@ -91,7 +94,8 @@ def by_search(best: Best, seed: int) -> Stage:
                 offered = state.best_value
                 best.offer(state.schedule(), "ruin and recreate")
             best.tell(f"search round {done}")
-            yield work * len(heats)
+            yield work * (len(heats) + begun)
+            begun = 0.0
 
 
 def round_work(instance: AdmissionInstance) -> float:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Generator, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import Any
 
@@ -29,6 +30,9 @@ class Best(Incumbent[Schedule, float]):
     done = 0.0
     """The part of all work that is done, where stages end by themselves."""
 
+    hoped, proved = -math.inf, math.inf
+    """The best that stages have told so far; it is offered and checked when they end."""
+
     def evaluate(self, decision: Schedule) -> float:
         """Return the utility of a schedule."""
         return float(self.instance.rewards(decision).sum())
@@ -39,11 +43,12 @@ class Best(Incumbent[Schedule, float]):
 
     def tell(self, text: str, *, value: float = math.nan, bound: float = math.nan) -> None:
         """Tell the progress, and what a stage has found and proved so far."""
+        self.hoped = max(self.hoped, self.value, value)  # what comes first stays if the other is not a number
+        self.proved = min(self.proved, self.bound, bound)
         report = self.report(0.0, 1.0)
         if report is not None:
-            low, high = max(self.value, value), min(self.bound, bound)  # the first stays if the other is none
-            near = low / high if high > 0.0 else 1.0
-            report(max(near, self.done, self.budget.used), text, value=value, bound=bound)
+            near = self.hoped / self.proved if self.proved > 0.0 else 1.0
+            report(max(near, self.done, self.budget.used), text, value=self.hoped, bound=self.proved)
 
 
 @dataclass(eq=False)
@@ -59,7 +64,7 @@ class Turn:
     most
         The work after which it ends, if it does not end before.
     ahead
-        The work that it does before the others begin.
+        The work that it does before those begin that are not ahead.
     spent
         The work that it has done.
     """
@@ -79,19 +84,18 @@ class Turn:
 def in_turns(best: Best, turns: Sequence[Turn]) -> None:
     """Let stages work, the one next that has done the least of its share, until all end or time is up."""
     live, whole = list(turns), sum(turn.most for turn in turns)
-    try:
+    with ExitStack() as ended:
+        for turn in turns:
+            ended.callback(turn.stage.close)
         while live and not best.over:
             turn = min(live, key=lambda one: one.late)
             work = next(turn.stage, None)
             if work == math.inf:  # with more time it is done: others must not have what is left
                 return
-            if work is None or turn.spent + work >= turn.most:
-                live.remove(turn)
+            turn.spent += turn.most if work is None else work
+            if turn.spent >= turn.most:
                 turn.spent = turn.most
-            else:
-                turn.spent += work
+                turn.stage.close()
+                live.remove(turn)
             if whole < math.inf:
                 best.done = sum(one.spent for one in turns) / whole
-    finally:
-        for turn in turns:
-            turn.stage.close()

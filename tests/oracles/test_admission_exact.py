@@ -1,5 +1,6 @@
 """Three solvers and an enumeration of tiny instances: the same optimum, and no bound below it."""
 
+import gc
 import itertools
 import math
 import signal
@@ -355,7 +356,7 @@ def test_too_large_for_the_time_is_not_even_declared(method: Solver, monkeypatch
     for name in ("compact_program", "_cp_sat_model"):
         monkeypatch.setattr(admission_exact, name, never)
     told: list[str] = []
-    short = 0.9 * admission_exact._declaring(LARGER)
+    short = 0.9 * admission_exact.declaring_work(LARGER)
     part = method(LARGER, exactly(0.0, short), lambda _, text, **__: told.append(text))
     assert part.bound == pytest.approx(sum(best_alone(LARGER)))
     assert told == ["too large for the time"]
@@ -426,6 +427,16 @@ def test_threads_end_with_the_search() -> None:
     next_to_none = staged(admission_exact.by_highs)(LARGER, exactly(), steps=3)
     assert threading.active_count() == before
     assert next_to_none.bound > 249.96
+    gc.collect()
+    assert not [one for one in gc.get_objects() if isinstance(one, admission_exact._Stepped)]
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_without_tables_the_bound_is_proved_after_highs_has_ended(seed: int) -> None:
+    part = without_tables(generate("tiny", seed, jobs=8), exactly())
+    value = value_of(generate("tiny", seed, jobs=8), part)
+    assert value > 0.0
+    assert part.bound == pytest.approx(value, rel=1e-8)
 
 
 def test_ctrl_c_ends_cp_sat_and_is_not_swallowed() -> None:

@@ -1,6 +1,7 @@
 """Oracle of admission: every method proves tiny optima, replays, and keeps its promises."""
 
 import math
+import re
 from typing import Any
 
 import numpy as np
@@ -29,6 +30,7 @@ from clairvoyant.testing.admission import instances
 
 from .admission_stages import by_cp_sat
 
+NUMBERS = re.compile(r"(?:incumbent|dual bound) ([0-9.,e+]*[0-9])")
 PROVEN = (WhyStopped.PROVED, WhyStopped.GAP_REACHED)
 TINY = instances(max_horizon=3, max_machines=2, max_jobs=3, max_chunks=3)
 
@@ -260,9 +262,19 @@ def test_of_many_jobs_prices_come_before_branch_and_price(
     assert optimum.gap is not None
     assert optimum.gap <= 1e-6
     assert [done for done, _ in seen] == sorted(done for done, _ in seen)
+    told = [[float(x.replace(",", "")) for x in NUMBERS.findall(text)[:2]] for _, text in seen]
+    assert [value for value, _ in told] == sorted(value for value, _ in told)
+    assert [bound for _, bound in told] == sorted((bound for _, bound in told), reverse=True)
+    assert min(bound for _, bound in told) >= optimum.value * (1.0 - 1e-5)  # six digits are told
     kinds = [kind for _, text in seen for kind in ("volume", "HiGHS", "branch and price") if kind in text]
     assert kinds[0] == ("branch and price" if work else "volume")
     assert kinds[-1] == "branch and price"
+
+
+def test_the_method_highs_asks_highs() -> None:
+    for few in (5, 25):
+        instance = generate("default", 2, jobs=few)
+        assert "HiGHS" in offline(instance, method="highs", gap=0.3, time_limit=60.0).method
 
 
 class Counted(Budget):

@@ -343,8 +343,8 @@ def _figure_9(context: Context) -> Finding:
         "no T, the slots are those of the numbers. Where the trace leaves 0.4 of rho = 0.9, all rho are 4/9 "
         "of what they are called. At default sizes six of the twelve readings are played.",
         remark="With the costs of Table 3 in full nearly every channel is worth nothing: what is earned is "
-        "little and varies much. Two of the twelve readings change the baselines alone. The reason given, elements "
-        "of x in the interior of X, cannot be: they are 0 or 1.",
+        "little and varies much. Two of the twelve readings change the baselines alone. The reason given, "
+        "elements of x in the interior of X, cannot be: they are 0 or 1.",
     )
 
 
