@@ -233,7 +233,7 @@ def _figure_7(context: Context) -> Finding:
     work = 100.0 * np.ptp(many, axis=1) / many.mean(axis=1)
     more = study.samples(lambda f: work - 100.0 * np.ptp(f[ESDP], axis=1) / f[ESDP].mean(axis=1))
     return study.finding(
-        "The choice of delta changes the number of programs far more than the AOU.",
+        "The choice of delta changes the number of programs by more per cent than the AOU.",
         [Statement("delta changes the number of programs by more per cent than the AOU", more, "points")],
         study.figure("figure-7", "Average AOU with each delta.", "delta"),
         numbers={"change of |S(T)| (%)": round(float(work.mean()), 1)},
