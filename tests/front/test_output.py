@@ -229,7 +229,7 @@ def test_what_a_search_is_finding_is_told_at_once(
     monkeypatch.setattr("clairvoyant.oracles.placement.search.MOST_ROUNDS", 2000)
     monkeypatch.setattr("clairvoyant.oracles.placement.bound.VOLUME_WORK", 1e6)
     monkeypatch.setattr("clairvoyant.oracles.placement.bound.PACKED_WORK", 1e6)
-    monkeypatch.setattr("clairvoyant.oracles.admission.optimum.ROUNDS_PER_JOB", 20)
+    monkeypatch.setattr("clairvoyant.oracles.admission.search.ROUNDS_PER_JOB", 20)
     instance = api.generate(problem, "tiny", 4, jobs=30)
     cv.solve(instance, method=method, gap=0.0, progress=lambda _done, text: told.append(text))
     parts = {"placement": ("volume round", "annealing"), "admission": ("volume round", "search round")}

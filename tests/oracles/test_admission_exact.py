@@ -428,7 +428,7 @@ def test_threads_end_with_the_search() -> None:
     assert threading.active_count() == before
     assert next_to_none.bound > 249.96
     gc.collect()
-    assert not [one for one in gc.get_objects() if isinstance(one, admission_exact._Stepped)]
+    assert not [one for one in gc.get_objects() if type(one) is admission_exact._Stepped]
 
 
 @pytest.mark.parametrize("seed", range(3))
