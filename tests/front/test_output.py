@@ -232,7 +232,7 @@ def test_what_a_search_is_finding_is_told_at_once(
     monkeypatch.setattr("clairvoyant.oracles.admission.search.ROUNDS_PER_JOB", 20)
     instance = api.generate(problem, "tiny", 4, jobs=30)
     cv.solve(instance, method=method, gap=0.0, progress=lambda _done, text: told.append(text))
-    parts = {"placement": ("volume round", "annealing"), "admission": ("volume round", "search round")}
+    parts = {"placement": ("volume round", "annealing"), "admission": ("volume method", "search round")}
     for which, part in enumerate(parts[problem]):
         within = {known_so_far(text)[1 - which] for text in told if part in text}
         assert len(within) > 1, part
