@@ -82,8 +82,9 @@ def run_cells(
                 found[cell.key] = answer
                 take(cell, answer)
             tell([answer for _, answer in ended], executor)
-    except KeyboardInterrupt:
-        raise Interrupted(len(found), len(wanted), what) from None
+    except KeyboardInterrupt:  # maybe between keeping an answer and taking it
+        kept = found.keys() | (store.known(wanted).keys() - known.keys())
+        raise Interrupted(len(kept), len(wanted), what) from None
     except EngineError as error:
         saved = f"saved: {len(found)} of {len(wanted)} {things(len(wanted), what)}"
         raise EngineError(f"{error}; {saved}") from error

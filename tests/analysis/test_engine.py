@@ -806,6 +806,23 @@ def test_an_interrupted_run_says_what_is_saved_and_goes_on_from_it(tmp_path: Pat
         assert rest.asked == ["7", "8"]
 
 
+def test_an_answer_that_was_kept_when_ctrl_c_came_counts(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    wanted = [numbered(n)[0] for n in range(4, 9)]
+    with store.open_store(tmp_path / "a.sqlite") as kept:
+        engine.run_cells(wanted[:1], kept, Recorded())
+        add = kept.add
+
+        def late(answers: Any) -> None:
+            add(answers)
+            raise KeyboardInterrupt
+
+        monkeypatch.setattr(kept, "add", late)
+        with pytest.raises(engine.Interrupted, match="saved: 2 of 5 cells"):
+            engine.run_cells(wanted, kept, Recorded())
+
+
 def test_times_are_told_in_units_that_people_use() -> None:
     assert [engine.duration(seconds) for seconds in (0.4, 119, 120, 7300, 200_000)] == [
         *("0 s", "119 s", "2 min", "2 h", "2 days"),
