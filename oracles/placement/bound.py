@@ -78,17 +78,19 @@ from ...models.placement.jobs import RESOURCES, TICKS
 from ...models.placement.kernels import THOUSAND
 from ...models.placement.schedule import Schedule
 from ...models.placement.setting import Setting
-from ...models.program import in_highs
-from ...models.stopwatch import library
 from ..base import Budget, PartProgress
 from . import search_kernels as kernels
 from .exact import UNIT_ROUNDOFF, first_equal, tariff_of
 from .exact_kernels import Tariff
 from .search import gap, list_schedule, most_at_once
 
-MOST_PACKED, MOST_WAYS, WAYS_PER_SECOND, MOST_LOSSES = 40, 2**20, 1e5, 2**23
+MOST_PACKED, MOST_WAYS, MOST_LOSSES = 40, 2**20, 2**23
 """Jobs have prices of their own if there are no more of them, and no more ways to place some of them at the
-same time, nor by the seconds that are left, nor so many by the jobs that can run at once."""
+same time, nor so many by the jobs that can run at once."""
+
+FEW_WAYS, MORE_WAYS, WAYS_PER_SECOND = 2**16, 4, 1e5
+"""At first it is tried with so many ways, and after prices of lanes with so many times more, each time that
+they do not suffice, if there are seconds left for them."""
 
 LOST = 2.0**-45
 """More than rounding can add to what a job loses per tick, and to a sum of that."""
@@ -96,15 +98,15 @@ LOST = 2.0**-45
 SLOWER = 1e-4
 """The relative part by which rounded speeds can make a job slower, and more."""
 
-PACKED_WORK, PACKED_PER_SECOND = 2e9, 3e8
-"""The work of the volume method on prices of jobs, in sets of jobs that are looked at: so much, or more with
-a time limit, by the seconds that are left."""
+FIRST_WORK, PACKED_WORK = 1e8, 2e9
+"""The work of the volume method on prices of jobs, in sets of jobs that are looked at: in the first pass,
+after which each does twice as much, and in all, without a time limit."""
 
 LANE_SUMS, LANE_PRICES = 10**8, 4 * 10**6
 """The most sums of GPUs, of all lanes in all intervals, and the most prices that jobs in lanes may need. What
 a kind of jobs pays for machines counts a quarter of a price, as there are fewer copies of it."""
 
-LANE_WORK, LANE_PER_SECOND = 9e8, 4e8
+LANE_WORK = 8e8
 """The work of the volume method on them, as that of :data:`PACKED_WORK`."""
 
 LANE_INTERVALS = 3000
@@ -133,7 +135,7 @@ MOST_LEVEL, MOST_WHOLE = 8, 3
 
 FIRST_INTERVALS = 256
 MOST_INTERVALS = 800
-"""Intervals of equal prices: at first, and at most."""
+"""Intervals of equal prices: at first, and at most, or one for each job if there are more."""
 
 FEW_ROUNDS, ROUNDS, GRIDS = 100, 1000, 5
 """Rounds of the volume method on a grid: so few, or up to so many within the work on all grids over GRIDS."""
@@ -143,12 +145,6 @@ VOLUME_WORK = 5e7
 
 SETTLED = 1e-6
 """The volume method ends when a step hopes for a relative gain of less than this."""
-
-FLUID_SIZE = 40_000
-"""The most pairs of a job and an interval in the mean busy time relaxation."""
-
-FLUID_SHARE = 0.5
-"""The part of the time left that it may take."""
 
 AGAIN, EAGER = 2e-3, 2e-2
 """The relative gain that the first step on a finer grid hopes for, and the first one of jobs in lanes."""
@@ -322,7 +318,7 @@ class Market:
     @property
     def most_intervals(self) -> int:
         """The most intervals of equal prices."""
-        return MOST_INTERVALS
+        return max(MOST_INTERVALS, len(self.jobs))
 
     @property
     def losses(self) -> np.ndarray:
@@ -736,13 +732,12 @@ def lower_bound(
 ) -> Bound:
     """Return a lower bound of the cost of every schedule, with its certificate.
 
-    The prices come from the mean busy time relaxation on a coarse grid (:func:`fluid_prices`), unless there
-    are too many jobs, and then from the volume method (Barahona and Anbil 2000), on finer and finer grids:
-    intervals that have a price are halved. With no time left it is the sum of durations. It ends within
-    ``budget.gap`` of the cost of ``schedule``, whose events are the first grid; by default it is that by
-    shortest duration first. Then jobs get prices too, alone (:class:`Packed`) or beside those of rows
-    (:class:`Lanes`), if they are not too many, and the better bound is kept. With ``plain``, only resources
-    as such have prices.
+    The prices come from the volume method (Barahona and Anbil 2000), on finer and finer grids: intervals that
+    have a price are halved. With no time left it is the sum of durations. It ends within ``budget.gap`` of
+    the cost of ``schedule``, whose events are the first grid; by default it is that by shortest duration
+    first. Then jobs get prices too, alone (:class:`Packed`) or beside those of rows (:class:`Lanes`), if they
+    are not too many. With ``plain``, only resources as such have prices. Time only ends it: with more of it,
+    it does all that it does with less, and goes on.
     """
     budget = Budget(0.0, None) if budget is None else budget
     trivial = sum_of_durations(instance)
@@ -752,36 +747,15 @@ def lower_bound(
     cost = instance.units(schedule)
     if gap(instance, cost, trivial.units) <= budget.gap or budget.over:
         return trivial
-    rows = rows_of(instance, plain=plain)
-    market, times = Market(instance, rows), first_grid(instance, schedule)
     ascent = _Ascent(instance, budget, progress, cost)
-    found = best = _Volume(market, times, fluid_prices(market, times, schedule, budget))
+    market = Market(instance, rows_of(instance, plain=plain))
+    found = _Volume(market, first_grid(instance, schedule))
     ascent.grid(found, VOLUME_WORK)
-    packed = None if plain or ascent.over else _packed(instance, budget)
-    if packed is not None:
-        waiting = instance.jobs.submit < found.times[1:, None]
-        best = _Volume(packed, found.times, market.paid(found.times, found.prices) * waiting)
-        most, ascent.halves = _work(budget, PACKED_WORK, PACKED_PER_SECOND), 1
-        ascent.grid(best, most)
-        ascent.finer(best, most)
-    else:
-        ascent.finer(found, VOLUME_WORK)
-        lanes = None if plain or ascent.over else Lanes.begin(instance, rows, found.times, schedule)
-        if lanes is not None and len(found.times) <= lanes.most_intervals:
-            other = ascent.better(lanes, found)
-            most = _work(budget, LANE_WORK, LANE_PER_SECOND)
-            ascent.grid(other, most)
-            ascent.finer(other, most)
-            best = max(found, other, key=lambda one: one.bound)
+    best = ascent.plain(found) if plain else ascent.jobs(found, schedule)
     name = f"Lagrangian prices of {best.market.priced} in {len(best.times) - 1} intervals"
     # on a finer grid rounding may cost more
     ticks = best.market.respond(best.times, best.prices, best.losses).bound
     return _bound(instance, ticks, name, best.market.certificate(best.times, best.prices, best.losses))
-
-
-def _work(budget: Budget, least: float, per_second: float) -> float:
-    """Return how much work the volume method may do: so much, or more if there are seconds left for it."""
-    return least if math.isinf(budget.left) else max(least, per_second * budget.left)
 
 
 @dataclass
@@ -794,19 +768,53 @@ class _Ascent:
     cost: int
     rounds: int = 0
     proved: int = 0  # the bound so far
+    last: float = VOLUME_WORK  # the work that the present rounds may do, without a time limit
     halves: int = 0  # of the progress that are done
+    done: float = 0.0  # the progress
 
     @property
     def over(self) -> bool:
         """Whether the bound is near enough, or the time is up."""
         return gap(self.instance, self.cost, self.proved) <= self.budget.gap or self.budget.over
 
+    def plain(self, found: _Volume) -> _Volume:
+        """Return prices of capacity alone on finer and finer grids."""
+        self.passes(found, VOLUME_WORK / 2.0, VOLUME_WORK)
+        return found
+
+    def jobs(self, found: _Volume, schedule: Schedule) -> _Volume:
+        """Return the best prices that jobs have too, from those of capacity on a first grid."""
+        if not self.over and (market := _packed(self.instance, FEW_WAYS)) is not None:
+            return self.packed(market, found)
+        rows = found.market.rows or ()
+        lanes = None if self.over else Lanes.begin(self.instance, rows, found.times, schedule)
+        if lanes is None or len(found.times) > lanes.most_intervals:
+            return self.plain(found)
+        best = [found, self.better(lanes, found)]
+        few, ways, most = len(self.instance.jobs) <= MOST_PACKED, FEW_WAYS, _most_ways(self.instance)
+        self.passes(best[1], FIRST_WORK, FIRST_WORK if few else LANE_WORK)
+        while few and ways < most and len(best) == 2:
+            ways *= MORE_WAYS
+            if self.over or ways > WAYS_PER_SECOND * self.budget.left:  # with more time they are tried
+                return max(best, key=lambda one: one.bound)
+            if (market := _packed(self.instance, ways)) is not None:
+                best.append(self.packed(market, best[1]))
+        if few and len(best) == 2:
+            self.passes(best[1], 2.0 * FIRST_WORK, LANE_WORK)
+        return max(best, key=lambda one: one.bound)
+
+    def packed(self, market: Packed, found: _Volume) -> _Volume:
+        """Return the best prices of jobs alone, from those of capacity."""
+        waiting = self.instance.jobs.submit < found.times[1:, None]
+        method = _Volume(market, found.times, found.market.paid(found.times, found.prices) * waiting)
+        self.passes(method, FIRST_WORK, PACKED_WORK)
+        return method
+
     def better(self, lanes: Lanes, found: _Volume) -> _Volume:
         """Return the better of two ways to begin, after a few rounds.
 
         Prices of GPUs move into lanes, or stay, as they have to where jobs wait until after their lanes end.
         """
-        self.halves = 1
         none = np.zeros((len(found.prices), 1 + lanes.width))
         starts = (lanes.moved(found.times, found.prices), np.concatenate([found.prices, none], axis=1))
         made = [_Volume(lanes, found.times, prices, ambition=EAGER) for prices in starts]
@@ -817,6 +825,21 @@ class _Ascent:
                 method.step()
                 self.rounds += 1
         return max(made, key=lambda one: one.bound)
+
+    def passes(self, method: _Volume, most: float, last: float) -> None:
+        """Do rounds on finer and finer grids, then again with twice the work, and so on.
+
+        ``most`` is the work of all rounds on these prices in the first pass. If there is another one, the
+        time ends them; without a limit the last is that which may do the work ``last``.
+        """
+        endless = most < last and math.isfinite(self.budget.time_limit)
+        self.halves, self.last = 1, last
+        while not self.over:
+            self.grid(method, most)
+            finest = self.finer(method, most)
+            if (finest and method.settled) or (most >= last and not endless):
+                return
+            most *= 2.0
 
     def grid(self, method: _Volume, most: float) -> None:
         """Do rounds on a grid; on all grids they may do so much work."""
@@ -832,18 +855,22 @@ class _Ascent:
         self.proved = max(self.proved, _bound(self.instance, ticks, "", nothing).units)
         if self.progress is not None:
             text = f"volume round {self.rounds}, {len(method.times) - 1} intervals"
-            done = (self.halves + min(1.0, market.work / most)) / 2.0
-            self.progress(done, text, bound=self.proved / (TICKS * WEIGHT_UNIT))
+            done = self.budget.used or (self.halves + min(1.0, market.work / self.last)) / 2.0
+            self.done = max(self.done, done)
+            self.progress(self.done, text, bound=self.proved / (TICKS * WEIGHT_UNIT))
 
-    def finer(self, method: _Volume, most: float) -> None:
-        """Do rounds on finer and finer grids."""
-        while not self.over and method.market.work <= most and method.refine():
+    def finer(self, method: _Volume, most: float) -> bool:
+        """Do rounds on finer and finer grids; return whether there is none after the last one."""
+        while not self.over and method.market.work <= most:
+            if not method.refine():
+                return True
             self.grid(method, most)
+        return False
 
 
-def _packed(instance: PlacementInstance, budget: Budget) -> Packed | None:
+def _packed(instance: PlacementInstance, most: int) -> Packed | None:
     """Return the jobs with prices of their own, if they and the ways to place them are few."""
-    most = int(min(_most_ways(instance), WAYS_PER_SECOND * budget.left))
+    most = min(most, _most_ways(instance))
     ways = _ways(instance, most)
     return Packed(instance, ways) if len(ways[0]) <= most else None
 
@@ -858,57 +885,11 @@ def first_grid(instance: PlacementInstance, schedule: Schedule) -> np.ndarray:
     return np.unique(np.concatenate([some, steps]))
 
 
-def fluid_prices(market: Market, times: np.ndarray, schedule: Schedule, budget: Budget) -> np.ndarray | None:
-    """Return the duals of the mean busy time relaxation on a grid, as prices, shape (K, R).
-
-    Each job spreads its work over the intervals from its submission to a little after its end in the
-    schedule; work in an interval is done in the middle of it. So the value of this program proves nothing,
-    but its duals are prices like any others. HiGHS's simplex method solves it. ``None`` if the program is too
-    large (:data:`FLUID_SIZE`), the time is up, or HiGHS does not solve it.
-    """
-    jobs, rows, length = market.jobs, market.share.shape[1], np.diff(times).astype(np.float64)
-    first = np.searchsorted(times, jobs.submit, side="right") - 1
-    last = np.searchsorted(times, schedule.finish, side="left")
-    last = np.minimum(len(length), last + np.maximum(4, (last - first) // 4))
-    count = last - first
-    if count.sum() > FLUID_SIZE:
-        return None
-    job = np.repeat(np.arange(len(jobs)), count)
-    interval = np.arange(len(job)) - np.repeat(np.cumsum(count) - count - first, count)
-    low, high = np.maximum(times[interval], jobs.submit[job]), times[interval + 1]
-    duration, share = jobs.duration[job].astype(np.float64), market.share[job]
-    cost = (low + high) / 2.0 - jobs.submit[job]
-    scale = float(cost.mean())  # half a tick at least
-    lower = np.concatenate([np.ones(len(jobs)), np.full(len(length) * rows, -np.inf)])
-    taken = share > 0.0
-    start = np.concatenate([[0], np.cumsum(1 + taken.sum(axis=1))])
-    index, value = np.empty(start[-1], dtype=np.int32), np.empty(start[-1])
-    index[start[:-1]], value[start[:-1]] = job, 1.0
-    place = start[:-1] + 1
-    for r in range(rows):
-        has = taken[:, r]
-        index[place[has]] = len(jobs) + interval[has] * rows + r
-        value[place[has]] = share[has, r] * duration[has] / length[interval[has]]
-        place = place + has
-    highs = in_highs(
-        cost / scale,
-        (start.astype(np.int32), index, value),
-        (lower, np.ones(len(lower))),
-        (np.zeros(len(job)), np.minimum(1.0, (high - low) / duration)),
-        {"solver": "simplex", "time_limit": min(1e9, FLUID_SHARE * budget.left)},
-    )
-    highs.run()
-    if highs.getModelStatus() != library("highspy").HighsModelStatus.kOptimal:
-        return None
-    dual = np.array(highs.getSolution().row_dual)[len(jobs) :].reshape(len(length), rows)
-    return np.maximum(0.0, -dual) * scale / length[:, None]
-
-
 class _Volume:
     """State of the volume method; see :func:`lower_bound`."""
 
     def __init__(
-        self, market: Market, times: np.ndarray, prices: np.ndarray | None, ambition: float = AGAIN
+        self, market: Market, times: np.ndarray, prices: np.ndarray | None = None, ambition: float = AGAIN
     ) -> None:
         self.market, self.times = market, times
         self.prices, self.losses = np.zeros((len(times) - 1, market.columns)), market.losses
