@@ -28,7 +28,8 @@ from ...models.admission.setting import Setting
 from ...models.program import in_highs, power_of_two
 from ...models.stopwatch import library
 from ..base import Budget, OracleError, relative_gap, rounding
-from .turns import STEP, Best, Stage
+from ..turns import STEP, Stage
+from .incumbent import Best
 
 ROUNDING = 1e-10
 """The margin on a bound, relative to the sum of its positive terms, far more than rounding."""

@@ -19,9 +19,10 @@ from ...models.program import CAREFUL, PyomoProgram, SolverError, in_highs, line
 from ...models.stopwatch import library
 from .. import cp_sat
 from ..base import OracleError, Report, checked, rounding
+from ..turns import STEP, Stage
 from .bound import without_prices
 from .branch import Branching, Limits, affordable
-from .turns import STEP, Best, Stage
+from .incumbent import Best
 
 TOLERANCE = 1e-9
 """HiGHS's tolerance on rows, with limits below 2^12."""

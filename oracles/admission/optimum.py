@@ -8,6 +8,7 @@ from ...models.admission.instance import AdmissionInstance
 from ...models.admission.schedule import Schedule
 from ...models.draw import choose
 from ..base import Budget, Optimum, OracleEntry, ProgressCallback, WhyStopped
+from ..turns import Stage, Turn, in_turns
 from .bound import (
     Priced,
     by_columns,
@@ -21,8 +22,8 @@ from .bound import (
 from .branch import FEW_JOBS, affordable
 from .certificate import of_schedule
 from .exact import by_branching, by_cp_sat, by_highs, declaring_work
+from .incumbent import Best
 from .search import by_search, search, search_work
-from .turns import Best, Stage, Turn, in_turns
 
 __all__ = ["METHODS", "ORACLES", "Priced", "lagrangian_bound", "offline"]
 

@@ -14,9 +14,10 @@ from ...models.admission.search import Search
 from ...models.admission.setting import Setting
 from ..annealing import cooling
 from ..base import Budget
+from ..turns import Stage
 from .bound import Priced
 from .exact import tidied
-from .turns import Best, Stage
+from .incumbent import Best
 
 ITERATIONS = 10_000
 """Rounds of ruin and recreate, unless the time is up before."""

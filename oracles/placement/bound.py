@@ -67,8 +67,9 @@ from __future__ import annotations
 
 import heapq
 import math
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
 
@@ -79,6 +80,7 @@ from ...models.placement.kernels import THOUSAND
 from ...models.placement.schedule import Schedule
 from ...models.placement.setting import Setting
 from ..base import Budget, PartProgress
+from ..turns import Stage
 from . import search_kernels as kernels
 from .exact import UNIT_ROUNDOFF, first_equal, tariff_of
 from .exact_kernels import Tariff
@@ -88,9 +90,11 @@ MOST_PACKED, MOST_WAYS, MOST_LOSSES = 40, 2**20, 2**23
 """Jobs have prices of their own if there are no more of them, and no more ways to place some of them at the
 same time, nor so many by the jobs that can run at once."""
 
-FEW_WAYS, MORE_WAYS, WAYS_PER_SECOND = 2**16, 4, 1e5
-"""At first it is tried with so many ways, and after prices of lanes with so many times more, each time that
-they do not suffice, if there are seconds left for them."""
+FEW_WAYS = 2**16
+"""Up to so many, jobs get no lanes before they have prices of their own."""
+
+WAYS_AT_ONCE, SECONDS_PER_WAY = 2**14, 3e-6
+"""Ways that are found in a step, and about the seconds that a core takes for one."""
 
 LOST = 2.0**-45
 """More than rounding can add to what a job loses per tick, and to a sum of that."""
@@ -98,7 +102,7 @@ LOST = 2.0**-45
 SLOWER = 1e-4
 """The relative part by which rounded speeds can make a job slower, and more."""
 
-FIRST_WORK, PACKED_WORK = 1e8, 2e9
+FIRST_WORK, PACKED_WORK = 2.5e7, 2e9
 """The work of the volume method on prices of jobs, in sets of jobs that are looked at: in the first pass,
 after which each does twice as much, and in all, without a time limit."""
 
@@ -293,6 +297,8 @@ class Market:
     """Jobs and rows as the kernels take them."""
 
     priced = "capacity"
+    per_second = 1e7
+    """About the work that a core does in a second."""
 
     def __init__(self, instance: PlacementInstance, rows: tuple[Row, ...]) -> None:
         jobs = instance.jobs
@@ -379,21 +385,64 @@ class Market:
         return 8.0 * (len(times) + rows + 8) * UNIT_ROUNDOFF * scale
 
 
+class _Packings:
+    """The ways to place some of the jobs at the same time, each with what all of its jobs lose.
+
+    Attributes
+    ----------
+    most
+        If there are more, they are not kept.
+    """
+
+    def __init__(self, instance: PlacementInstance) -> None:
+        n, capacity = len(instance.jobs), instance.setting.capacity
+        self.most = min(MOST_WAYS, MOST_LOSSES // max(1, most_at_once(instance)))
+        self._few, self._all = n <= MOST_PACKED, False
+        room = self.most + 1 if self._few else 0
+        self._sets, self._lost = np.zeros(room, dtype=np.int64), np.zeros((room, most_at_once(instance)))
+        self._at, free = np.zeros(4, dtype=np.int64), np.empty((n + 1, *capacity.shape), dtype=np.int64)
+        alike = np.empty((n + 1, len(capacity)), dtype=np.int64)
+        free[0], alike[0] = capacity, first_equal(capacity)
+        jobs, counts = np.zeros(n, dtype=np.int64), np.zeros((n, len(capacity)), dtype=np.int64)
+        path = jobs, counts, free, alike, self._at
+        self._given = instance.table, instance.setting.slowdown.contention, path, self._sets, self._lost
+
+    @property
+    def more(self) -> bool:
+        """Whether there may be some that are not found, and room for them."""
+        return self._few and not self._all and int(self._at[2]) <= self.most
+
+    def steps(self, until: int) -> Iterator[float]:
+        """Find so many in all, some at a time; yield how much work that was."""
+        while self.more and (found := int(self._at[2])) < until:
+            self._all = kernels.packings(*self._given, min(found + WAYS_AT_ONCE, until, self.most + 1))
+            yield SECONDS_PER_WAY * (int(self._at[2]) - found)
+
+    @property
+    def ways(self) -> tuple[np.ndarray, np.ndarray] | None:
+        """The sets, and what they lose, as the kernel writes them; None if not all are found."""
+        count = int(self._at[2])
+        return (self._sets[:count], self._lost[:count]) if self._all else None
+
+
 class Packed(Market):
     """Few jobs that have a price each, and all sets of jobs that can run at the same time; see the top."""
 
-    priced = "jobs"
+    priced, per_second = "jobs", 6e7
 
-    def __init__(
-        self, instance: PlacementInstance, ways: tuple[np.ndarray, np.ndarray] | None = None
-    ) -> None:
+    def __init__(self, instance: PlacementInstance, packings: _Packings | None = None) -> None:
         super().__init__(instance, ())
         n = len(self.jobs)
         self.rows, self.share = None, np.eye(n)
-        most = _most_ways(instance)
-        sets, lost = _ways(instance, most) if ways is None else ways
-        if len(sets) > most:
-            raise InputError(f"certificate: there are more than {most} ways to place some of the jobs")
+        if packings is None:
+            packings = _Packings(instance)
+            for _ in packings.steps(packings.most + 1):
+                pass
+        if packings.ways is None:
+            raise InputError(
+                f"certificate: there are more than {packings.most} ways to place some of the jobs"
+            )
+        sets, lost = packings.ways
         order = np.argsort(sets, kind="stable")
         self.lost = np.maximum(0.0, lost[order] - LOST)
         self.sets, first = np.unique(np.append(0, sets[order]), return_index=True)  # nobody, and so on
@@ -531,7 +580,7 @@ class Lanes(Market):
         How jobs can share machines.
     """
 
-    priced = "jobs and capacity"
+    priced, per_second = "jobs and capacity", 4e7
 
     def __init__(
         self, instance: PlacementInstance, rows: tuple[Row, ...], lane: np.ndarray, until: np.ndarray
@@ -628,17 +677,6 @@ class Lanes(Market):
 def _most_ways(instance: PlacementInstance) -> int:
     """Return the most ways to place some of the jobs that are kept, each with what all of its jobs lose."""
     return min(MOST_WAYS, MOST_LOSSES // max(1, most_at_once(instance)))
-
-
-def _ways(instance: PlacementInstance, most: int) -> tuple[np.ndarray, np.ndarray]:
-    """Return what :func:`.search_kernels.packings` writes; ``most`` + 1 if there are more, or many jobs."""
-    n, table, setting = len(instance.jobs), instance.table, instance.setting
-    if n > MOST_PACKED:
-        return np.zeros(most + 1, dtype=np.int64), np.zeros((0, 0))
-    sets, lost = np.zeros(most + 1, dtype=np.int64), np.zeros((most + 1, most_at_once(instance)))
-    given = table, setting.slowdown.contention, first_equal(setting.capacity)
-    count = kernels.packings(*given, sets[:most], lost[:most])
-    return sets[:count], lost[:count]
 
 
 @dataclass(frozen=True, eq=False)
@@ -747,132 +785,137 @@ def lower_bound(
     cost = instance.units(schedule)
     if gap(instance, cost, trivial.units) <= budget.gap or budget.over:
         return trivial
-    ascent = _Ascent(instance, budget, progress, cost)
-    market = Market(instance, rows_of(instance, plain=plain))
-    found = _Volume(market, first_grid(instance, schedule))
-    ascent.grid(found, VOLUME_WORK)
-    best = ascent.plain(found) if plain else ascent.jobs(found, schedule)
-    name = f"Lagrangian prices of {best.market.priced} in {len(best.times) - 1} intervals"
-    # on a finer grid rounding may cost more
-    ticks = best.market.respond(best.times, best.prices, best.losses).bound
-    return _bound(instance, ticks, name, best.market.certificate(best.times, best.prices, best.losses))
+    pricing = Pricing(instance, schedule)
+    for _ in pricing.steps(endless=math.isfinite(budget.time_limit), plain=plain):
+        if progress is not None:
+            bound = pricing.proved / (TICKS * WEIGHT_UNIT)
+            progress(max(pricing.done, budget.used), pricing.text, bound=bound)
+        if gap(instance, cost, pricing.proved) <= budget.gap or budget.over:
+            break
+    return pricing.bound()
 
 
-@dataclass
-class _Ascent:
-    """Rounds of the volume method, until a bound is near enough to a cost or the time is up."""
+class Pricing:
+    """The rounds of the volume method in :func:`lower_bound`, step by step.
 
-    instance: PlacementInstance
-    budget: Budget
-    progress: PartProgress | None
-    cost: int
-    rounds: int = 0
-    proved: int = 0  # the bound so far
-    last: float = VOLUME_WORK  # the work that the present rounds may do, without a time limit
-    halves: int = 0  # of the progress that are done
-    done: float = 0.0  # the progress
+    Attributes
+    ----------
+    done
+        The part of the work that is done, where it ends by itself.
+    """
+
+    def __init__(self, instance: PlacementInstance, schedule: Schedule) -> None:
+        self.instance, self.schedule, self.done = instance, schedule, 0.0
+        self._nothing = sum_of_durations(instance)
+        self._rounds, self._made, self._endless = 0, list[_Volume](), False
 
     @property
-    def over(self) -> bool:
-        """Whether the bound is near enough, or the time is up."""
-        return gap(self.instance, self.cost, self.proved) <= self.budget.gap or self.budget.over
+    def proved(self) -> int:
+        """The bound so far, in millionths of a second."""
+        best = max((one.bound for one in self._made), default=0.0)
+        return _bound(self.instance, best, "", self._nothing.certificate).units
 
-    def plain(self, found: _Volume) -> _Volume:
-        """Return prices of capacity alone on finer and finer grids."""
-        self.passes(found, VOLUME_WORK / 2.0, VOLUME_WORK)
-        return found
+    @property
+    def text(self) -> str:
+        """How far it is, in words."""
+        return f"volume round {self._rounds}, {len(self._made[-1].times) - 1 if self._made else 0} intervals"
 
-    def jobs(self, found: _Volume, schedule: Schedule) -> _Volume:
-        """Return the best prices that jobs have too, from those of capacity on a first grid."""
-        if not self.over and (market := _packed(self.instance, FEW_WAYS)) is not None:
-            return self.packed(market, found)
-        rows = found.market.rows or ()
-        lanes = None if self.over else Lanes.begin(self.instance, rows, found.times, schedule)
-        if lanes is None or len(found.times) > lanes.most_intervals:
-            return self.plain(found)
-        best = [found, self.better(lanes, found)]
-        few, ways, most = len(self.instance.jobs) <= MOST_PACKED, FEW_WAYS, _most_ways(self.instance)
-        self.passes(best[1], FIRST_WORK, FIRST_WORK if few else LANE_WORK)
-        while few and ways < most and len(best) == 2:
-            ways *= MORE_WAYS
-            if self.over or ways > WAYS_PER_SECOND * self.budget.left:  # with more time they are tried
-                return max(best, key=lambda one: one.bound)
-            if (market := _packed(self.instance, ways)) is not None:
-                best.append(self.packed(market, best[1]))
-        if few and len(best) == 2:
-            self.passes(best[1], 2.0 * FIRST_WORK, LANE_WORK)
-        return max(best, key=lambda one: one.bound)
+    def bound(self) -> Bound:
+        """Return the best bound so far, with its certificate."""
+        if not self._made:
+            return self._nothing
+        best = max(self._made, key=lambda one: one.bound)
+        name = f"Lagrangian prices of {best.market.priced} in {len(best.times) - 1} intervals"
+        # on a finer grid rounding may cost more
+        ticks = best.market.respond(best.times, best.prices, best.losses).bound
+        certificate = best.market.certificate(best.times, best.prices, best.losses)
+        return _bound(self.instance, ticks, name, certificate)
 
-    def packed(self, market: Packed, found: _Volume) -> _Volume:
-        """Return the best prices of jobs alone, from those of capacity."""
+    def steps(self, *, endless: bool, plain: bool = False) -> Stage:
+        """Do rounds for ever if ``endless``, or as many as the size allows; yield work, as a stage does."""
+        self._endless = endless
+        market = Market(self.instance, rows_of(self.instance, plain=plain))
+        found = self._begin(market, first_grid(self.instance, self.schedule))
+        yield from self._grid(found, VOLUME_WORK, VOLUME_WORK)
+        yield from self._passes(found, VOLUME_WORK / 2.0, VOLUME_WORK) if plain else self._jobs(found)
+
+    def _jobs(self, found: _Volume) -> Stage:
+        """Go on with prices of jobs: alone if the ways to place them are few, or beside those of capacity."""
+        packings = _Packings(self.instance)
+        yield from packings.steps(FEW_WAYS)
+        if packings.ways is None:
+            rows = found.market.rows or ()
+            lanes = Lanes.begin(self.instance, rows, found.times, self.schedule)
+            if len(found.times) > lanes.most_intervals:
+                yield from self._passes(found, VOLUME_WORK / 2.0, VOLUME_WORK)
+                return
+            found = yield from self._better(lanes, found)
+            if packings.more:
+                yield from self._passes(found, FIRST_WORK, FIRST_WORK)
+                yield from packings.steps(packings.most + 1)
+        if packings.ways is None:
+            yield from self._passes(found, FIRST_WORK, LANE_WORK)
+            return
         waiting = self.instance.jobs.submit < found.times[1:, None]
-        method = _Volume(market, found.times, found.market.paid(found.times, found.prices) * waiting)
-        self.passes(method, FIRST_WORK, PACKED_WORK)
-        return method
+        prices = found.market.paid(found.times, found.prices) * waiting
+        alone = self._begin(Packed(self.instance, packings), found.times, prices)
+        yield from self._passes(alone, FIRST_WORK, PACKED_WORK)
 
-    def better(self, lanes: Lanes, found: _Volume) -> _Volume:
+    def _begin(self, market: Market, times: np.ndarray, *given: Any) -> _Volume:
+        """Return where rounds begin."""
+        self._made.append(_Volume(market, times, *given))
+        return self._made[-1]
+
+    def _better(self, lanes: Lanes, found: _Volume) -> Generator[float, None, _Volume]:
         """Return the better of two ways to begin, after a few rounds.
 
         Prices of GPUs move into lanes, or stay, as they have to where jobs wait until after their lanes end.
         """
         none = np.zeros((len(found.prices), 1 + lanes.width))
         starts = (lanes.moved(found.times, found.prices), np.concatenate([found.prices, none], axis=1))
-        made = [_Volume(lanes, found.times, prices, ambition=EAGER) for prices in starts]
+        made = [self._begin(lanes, found.times, prices, EAGER) for prices in starts]
         for method in made:
             for _ in range(FEW_ROUNDS):
-                if method.settled or self.budget.over:
+                if method.settled:
                     break
-                method.step()
-                self.rounds += 1
+                yield self._step(method)
         return max(made, key=lambda one: one.bound)
 
-    def passes(self, method: _Volume, most: float, last: float) -> None:
+    def _passes(self, method: _Volume, most: float, last: float) -> Stage:
         """Do rounds on finer and finer grids, then again with twice the work, and so on.
 
-        ``most`` is the work of all rounds on these prices in the first pass. If there is another one, the
-        time ends them; without a limit the last is that which may do the work ``last``.
+        ``most`` is the work of all rounds on these prices in the first pass, ``last`` that in the last one;
+        if there is more than one and they are endless, there is always another, until no step gains anything.
         """
-        endless = most < last and math.isfinite(self.budget.time_limit)
-        self.halves, self.last = 1, last
-        while not self.over:
-            self.grid(method, most)
-            finest = self.finer(method, most)
-            if (finest and method.settled) or (most >= last and not endless):
+        endless, finest = self._endless and most < last, False
+        while True:
+            yield from self._grid(method, most, last)
+            while method.market.work <= most and not finest:
+                finest = not method.refine()
+                if not finest:
+                    yield from self._grid(method, most, last)
+            if most >= last and not endless:
                 return
-            most *= 2.0
+            most, finest = 2.0 * most, False
 
-    def grid(self, method: _Volume, most: float) -> None:
+    def _grid(self, method: _Volume, most: float, last: float) -> Stage:
         """Do rounds on a grid; on all grids they may do so much work."""
         market, begun = method.market, method.market.work
         method.restart()
         for k in range(ROUNDS):
             enough = k >= FEW_ROUNDS and market.work - begun > most / GRIDS
-            if enough or method.settled or self.budget.over or market.work > most:
+            if enough or method.settled or market.work > most:
                 break
-            method.step()
-            self.rounds += 1
-        ticks, nothing = method.bound, sum_of_durations(self.instance).certificate
-        self.proved = max(self.proved, _bound(self.instance, ticks, "", nothing).units)
-        if self.progress is not None:
-            text = f"volume round {self.rounds}, {len(method.times) - 1} intervals"
-            done = self.budget.used or (self.halves + min(1.0, market.work / self.last)) / 2.0
-            self.done = max(self.done, done)
-            self.progress(self.done, text, bound=self.proved / (TICKS * WEIGHT_UNIT))
+            yield self._step(method)
+            half = method is not self._made[0]
+            self.done = max(self.done, (half + min(1.0, market.work / last)) / 2.0)
 
-    def finer(self, method: _Volume, most: float) -> bool:
-        """Do rounds on finer and finer grids; return whether there is none after the last one."""
-        while not self.over and method.market.work <= most:
-            if not method.refine():
-                return True
-            self.grid(method, most)
-        return False
-
-
-def _packed(instance: PlacementInstance, most: int) -> Packed | None:
-    """Return the jobs with prices of their own, if they and the ways to place them are few."""
-    most = min(most, _most_ways(instance))
-    ways = _ways(instance, most)
-    return Packed(instance, ways) if len(ways[0]) <= most else None
+    def _step(self, method: _Volume) -> float:
+        """Do a round, and return how much work it was."""
+        begun = method.market.work
+        method.step()
+        self._rounds += 1
+        return (method.market.work - begun) / method.market.per_second
 
 
 def first_grid(instance: PlacementInstance, schedule: Schedule) -> np.ndarray:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -71,6 +71,8 @@ SEEN_BYTES = 2**27
 """The most memory of the branch and bound for states that it has seen."""
 
 UNIT_ROUNDOFF = 2.0**-53
+
+BRANCHED = "branch and bound over the decision epochs"
 
 MOST_PAIRS = 1_000
 """Up to so many pairs of jobs, times machines, CP-SAT gets the constraints that every job starts early."""
@@ -544,47 +546,80 @@ def by_branch_and_bound(
     """
     refuse_too_large(instance)
     first = list_schedule(instance, budget) if schedule is None else schedule
-    method = "branch and bound over the decision epochs"
+    method = BRANCHED
     if not _relaxations(instance):
         method += " (others do not help without contention)"
     if not len(instance.jobs):
         return _exact(instance, first, 0, budget, method)
-    tree = _tree(instance)
-    tree.cursor[BEST] = instance.units(first)
-    low = _search(instance, tree, _costs(instance, tariff), budget, Report(progress), most_nodes)
-    best = first
-    if int(tree.cursor[BEST]) < instance.units(first):
-        simulator = instance.simulator()
-        kernels.copy_state(tree.best, simulator.state)
-        best = taken_schedule(simulator)
-    return _exact(instance, best, low, budget, f"{method}, {int(tree.cursor[NODES])} nodes")
-
-
-def _search(
-    instance: PlacementInstance, tree: Tree, costs: Costs, budget: Budget, report: Report, most_nodes: float
-) -> int:
-    """Search the tree, several times; return a lower bound."""
-    setting, cursor = instance.setting, tree.cursor
-    same = first_equal(setting.capacity)
-    fixed = (setting.slowdown.contention, min(setting.window, len(instance.jobs)))
-    steps, low, over = max(1, SLICE // (len(instance.jobs) ** 2 + len(same) ** 2)), 0, budget.over
-    for share in SHARES:
-        cursor[CUT] = cursor[BEST]
-        open_root(instance.table, tree, costs, *fixed, same)
-        low, done = max(low, int(tree.bound[0])), False
-        goal = low + int(share * (int(cursor[BEST]) - low))
-        while not (done or over):
-            best = int(cursor[BEST])
-            slack = max(best - goal, int(0.5 * budget.gap * (best - instance.unavoidable)))
-            done = explore(instance.table, tree, costs, *fixed, slack, same, steps)
-            best = int(cursor[BEST])
-            low = max(low, min(best, int(cursor[CUT]))) if done else low
-            shown = report.gap(f"{int(cursor[NODES])} nodes", best / MILLION, low / MILLION)
-            over = budget.over or not shown or int(cursor[NODES]) >= most_nodes
-        if over or gap(instance, int(cursor[BEST]), low) <= budget.gap:
+    branching, report = Branching(instance, first), Report(progress)
+    for _ in branching.steps(budget.gap, lambda: tariff):
+        text = f"{branching.nodes} nodes"
+        shown = report.gap(text, branching.best / MILLION, branching.low / MILLION)
+        if budget.over or not shown or branching.nodes >= most_nodes:
             break
     report.finish()
-    return min(low, int(cursor[BEST]))
+    return _exact(instance, branching.schedule, branching.low, budget, f"{method}, {branching.nodes} nodes")
+
+
+class Branching:
+    """The branch and bound of :func:`by_branch_and_bound`, step by step.
+
+    Attributes
+    ----------
+    low
+        No schedule costs less, in millionths of a second.
+    """
+
+    def __init__(self, instance: PlacementInstance, first: Schedule) -> None:
+        self.instance, self.low = instance, 0
+        self._tree, self._first, self._found = _tree(instance), first, False
+        self._tree.cursor[BEST] = instance.units(first)
+
+    @property
+    def best(self) -> int:
+        """The cost of the best schedule known, in millionths of a second."""
+        return int(self._tree.cursor[BEST])
+
+    @property
+    def nodes(self) -> int:
+        """How many epochs it has seen."""
+        return int(self._tree.cursor[NODES])
+
+    @property
+    def schedule(self) -> Schedule:
+        """The best schedule of the tree so far, or the first one."""
+        if not self._found:
+            return self._first
+        simulator = self.instance.simulator()
+        kernels.copy_state(self._tree.best, simulator.state)
+        return taken_schedule(simulator)
+
+    def know(self, cost: int) -> None:
+        """Search only for what costs less than this."""
+        self._tree.cursor[BEST] = min(self.best, cost)
+
+    def steps(self, within: float, prices: Callable[[], Tariff | None]) -> Iterator[None]:
+        """Search the tree several times, by the prices of then, up to the gap ``within``."""
+        instance, tree, cursor = self.instance, self._tree, self._tree.cursor
+        setting, same = instance.setting, first_equal(instance.setting.capacity)
+        fixed = (setting.slowdown.contention, min(setting.window, len(instance.jobs)))
+        steps = max(1, SLICE // (len(instance.jobs) ** 2 + len(same) ** 2))
+        for share in SHARES:
+            cursor[CUT], costs, done = cursor[BEST], _costs(instance, prices()), False
+            open_root(instance.table, tree, costs, *fixed, same)
+            self.low = min(self.best, max(self.low, int(tree.bound[0])))
+            goal = self.low + int(share * (self.best - self.low))
+            yield
+            while not done:
+                best = self.best
+                slack = max(best - goal, int(0.5 * within * (best - instance.unavoidable)))
+                done = explore(instance.table, tree, costs, *fixed, slack, same, steps)
+                self._found |= self.best < best
+                if done:
+                    self.low = max(self.low, min(self.best, int(cursor[CUT])))
+                yield
+            if gap(instance, self.best, self.low) <= within:
+                return
 
 
 def root_bound(instance: PlacementInstance) -> int:

@@ -8,11 +8,21 @@ from collections.abc import Callable
 from ...models.draw import choose
 from ...models.placement.instance import MOST_SUM, PlacementInstance
 from ...models.placement.schedule import Schedule
-from ..base import Budget, Incumbent, Optimum, OracleEntry, PartProgress, ProgressCallback, WhyStopped
-from .bound import Bound, Certificate, check_certificate, lower_bound, sum_of_durations, tariff
+from ..base import Budget, Optimum, OracleEntry, PartProgress, ProgressCallback, WhyStopped
+from ..turns import STEP, Best, Stage, Turn, in_turns
+from .bound import Bound, Certificate, Pricing, check_certificate, lower_bound, sum_of_durations, tariff
 from .certificate import of_offline
-from .exact import MILLION, Exact, by_branch_and_bound, by_cpsat, by_enumeration, by_program
-from .search import list_schedule, search
+from .exact import (
+    BRANCHED,
+    MILLION,
+    Branching,
+    Exact,
+    by_branch_and_bound,
+    by_cpsat,
+    by_enumeration,
+    by_program,
+)
+from .search import MOST_ROUNDS, SEED, UNTIL_TIME, Searching, list_schedule
 
 __all__ = ["METHODS", "ORACLES", "Bound", "Certificate", "check_certificate", "lower_bound", "offline"]
 
@@ -31,17 +41,20 @@ FEW_JOBS = 40
 EXACT_NODES = 200_000
 """The epochs that "auto" gives the branch and bound if it has no time limit."""
 
-BOUND_SHARE = 0.3
-"""The part of the time left that the bound may take."""
+PRICES, TREE, SEARCHED = 3.0, 5.0, 2.0
+"""Shares of all work: of the rounds on prices, of the branch and bound, and of the search beside it."""
 
-BRIEF_SHARE = 0.1
-"""The part of the time left that the search may take before the branch and bound."""
+SEARCH_ALONE = 7.0
+"""The share of the search where there is no branch and bound."""
 
-BRIEF_ROUNDS = 2000
-"""Rounds of the search before the branch and bound."""
+PRICES_FIRST, SEARCH_FIRST = 0.3, 0.02
+"""Work for each job that is done before the branch and bound begins."""
+
+SLICE_SECONDS = 0.25
+"""About the seconds that a core takes for a step of the branch and bound."""
 
 
-class _Incumbent(Incumbent[Schedule, int]):
+class _Best(Best[Schedule, int]):
     """The cheapest schedule and the largest bound, in whole millionths of a second."""
 
     minimised = True
@@ -108,14 +121,14 @@ def offline(
     choose(method, METHODS, "method")
     start, trivial = (list_schedule(instance), "shortest first"), sum_of_durations(instance)
     proof = trivial.units, trivial.method, trivial.certificate
-    incumbent = _Incumbent(instance, budget, progress, start, proof, unavoidable=instance.unavoidable)
+    best = _Best(instance, budget, progress, start, proof, unavoidable=instance.unavoidable)
     last = WhyStopped.ROUNDS
     if method in EXACT:
-        if not incumbent.over:
-            last = _take(incumbent, EXACT[method](instance, budget.part(), incumbent.report(0.0, 1.0)))
-    else:
-        _by_prices_and_search(incumbent, exact=method == AUTO and _few(instance))
-    return incumbent.optimum(last)
+        if not best.over:
+            last = _take(best, EXACT[method](instance, budget.part(), best.report(0.0, 1.0)))
+    elif not best.over:
+        in_turns(best, _turns(best, exact=method == AUTO and _few(instance)))
+    return best.optimum(last)
 
 
 def _few(instance: PlacementInstance) -> bool:
@@ -123,38 +136,78 @@ def _few(instance: PlacementInstance) -> bool:
     return len(instance.jobs) <= FEW_JOBS and instance.costliest <= MOST_SUM
 
 
-def _by_prices_and_search(incumbent: _Incumbent, *, exact: bool) -> None:
-    """Bound by prices and search; with ``exact``, branch and bound between a short search and a long one."""
-    instance, budget = incumbent.instance, incumbent.budget
-    if incumbent.over:
-        return
-    part = budget.part(BOUND_SHARE)
-    found = lower_bound(instance, part, incumbent.report(0.0, 0.2), schedule=incumbent.decision)
-    incumbent.limit(found.units, found.method, found.certificate)
-    if exact and not incumbent.over:
-        part = budget.part(BRIEF_SHARE)
-        incumbent.offer(
-            *search(instance, part, incumbent.report(0.2, 0.3), rounds=BRIEF_ROUNDS, bound=incumbent.bound)
-        )
-    if exact and not incumbent.over:
-        part, report, start = budget.part(0.8), incumbent.report(0.3, 0.8), incumbent.decision
-        most = EXACT_NODES if math.isinf(budget.left) else math.inf
-        prices = tariff(instance, found.certificate)
-        _take(
-            incumbent,
-            by_branch_and_bound(instance, part, report, schedule=start, tariff=prices, most_nodes=most),
-        )
-    if not incumbent.over:
-        low = 0.8 if exact else 0.2
-        incumbent.offer(*search(instance, budget.part(), incumbent.report(low, 1.0), bound=incumbent.bound))
+def _turns(best: _Best, *, exact: bool) -> list[Turn]:
+    """Return the rounds on prices, the search and, if ``exact``, the branch and bound, which begins later."""
+    limited, each = math.isfinite(best.budget.time_limit), len(best.instance.jobs) if exact else 0
+    prices = _by_prices(best, endless=limited)
+    search = _by_search(best, UNTIL_TIME if limited else MOST_ROUNDS)
+    turns = [
+        Turn(prices, PRICES, ahead=each * PRICES_FIRST),
+        Turn(search, SEARCHED if exact else SEARCH_ALONE, ahead=each * SEARCH_FIRST),
+    ]
+    if exact:
+        turns.append(Turn(_by_branching(best, math.inf if limited else EXACT_NODES), TREE))
+    return turns
 
 
-def _take(incumbent: _Incumbent, found: Exact) -> WhyStopped:
+def _by_prices(best: _Best, *, endless: bool) -> Stage:
+    """Bound by prices."""
+    pricing, spent = Pricing(best.instance, best.decision), 0.0
+    for work in pricing.steps(endless=endless):
+        spent += work
+        if spent >= STEP:
+            if pricing.proved > best.bound:
+                _limit(best, pricing.bound())
+            best.tell(pricing.text)
+            yield spent
+            spent = 0.0
+    _limit(best, pricing.bound())
+
+
+def _limit(best: _Best, found: Bound) -> None:
+    """Take a bound of prices."""
+    best.limit(found.units, found.method, found.certificate)
+
+
+def _by_search(best: _Best, rounds: int) -> Stage:
+    """Search for so many rounds."""
+    searching, spent = Searching(best.instance), 0.0
+    for work in searching.steps(rounds, SEED):
+        spent += work
+        if spent >= STEP:
+            _offer(best, searching)
+            yield spent
+            spent = 0.0
+    _offer(best, searching)
+
+
+def _offer(best: _Best, searching: Searching) -> None:
+    """Take the best schedule of a search so far."""
+    if searching.cost < best.value:
+        best.offer(searching.schedule(), searching.maker)
+    best.tell(searching.maker)
+
+
+def _by_branching(best: _Best, most_nodes: float) -> Stage:
+    """Branch and bound from the best schedule so far, each time by the best prices so far."""
+    branching = Branching(best.instance, best.decision)
+    for _ in branching.steps(best.budget.gap, lambda: tariff(best.instance, best.certificate)):
+        if branching.best < best.value:
+            best.offer(branching.schedule, BRANCHED)
+        best.limit(branching.low, BRANCHED)
+        branching.know(best.value)
+        best.tell(f"{branching.nodes} nodes")
+        if branching.nodes >= most_nodes:
+            return
+        yield SLICE_SECONDS
+
+
+def _take(best: _Best, found: Exact) -> WhyStopped:
     """Take the result of an exact method, and return why it stopped."""
     if found.schedule is not None:
-        incumbent.offer(found.schedule, found.method)
+        best.offer(found.schedule, found.method)
     if found.units is not None:
-        incumbent.limit(found.units, found.method)
+        best.limit(found.units, found.method)
     return found.why_stopped
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 
 import numpy as np
 
@@ -61,6 +61,9 @@ BATCH_WORK, MOST_BATCH = 160_000, 200
 
 MOST_KEPT = 10**6
 """Jobs that run at the epochs which the local search keeps, about so many in all."""
+
+WORK_PER_PLACE, BATCH_SECONDS = 1e-6, 0.015
+"""About the seconds that a core takes for a job on a machine in a simulation, and for a batch of rounds."""
 
 ANNEALED = ", improved by annealing"
 UNTIL_TIME = 10**9
@@ -240,43 +243,64 @@ def search(
     is up if there is a limit. The search ends within ``budget.gap`` of ``bound``, a lower bound of the cost
     in millionths of a second.
     """
-    state = _Search(instance, budget, progress, bound)
-    if len(instance.jobs):
-        state.lists()
-        state.rollouts(np.random.default_rng(seed))
-        state.plans()
-        state.anneal(np.random.default_rng(seed), rounds)
-    return state.best.schedule(), state.best.maker or "nothing to run"
+    state = Searching(instance)
+    if rounds is None:
+        rounds = MOST_ROUNDS if math.isinf(budget.time_limit) else UNTIL_TIME
+    for _ in state.steps(rounds, seed):
+        if progress is not None:
+            progress(max(state.done, budget.used), state.maker, value=state.cost / (TICKS * WEIGHT_UNIT))
+        if budget.over or gap(instance, int(state.cost), bound) <= budget.gap:
+            break
+    return state.schedule(), state.maker
 
 
-class _Search:
-    """State of the search; see :func:`search`."""
+class Searching:
+    """The search of :func:`search`, step by step.
 
-    def __init__(
-        self, instance: PlacementInstance, budget: Budget, progress: PartProgress | None, bound: int
-    ) -> None:
-        self.instance, self.budget, self.progress = instance, budget, progress
-        self.best, self.bound = _Best(instance), bound
+    Attributes
+    ----------
+    done
+        The part that is done.
+    """
+
+    def __init__(self, instance: PlacementInstance) -> None:
+        self.instance, self.done, self._best = instance, 0.0, _Best(instance)
 
     @property
-    def over(self) -> bool:
-        """Whether the time is up or the bound is near enough."""
-        return self.budget.over or gap(self.instance, int(self.best.cost), self.bound) <= self.budget.gap
+    def cost(self) -> float:
+        """The cost of the best schedule so far, in millionths of a second; infinite if there is none."""
+        return self._best.cost
 
-    def report(self, done: float) -> None:
-        """Report progress."""
-        if self.progress is not None:
-            self.progress(done, self.best.maker, value=self.best.cost / (TICKS * WEIGHT_UNIT))
+    @property
+    def maker(self) -> str:
+        """What made it."""
+        return self._best.maker or "nothing to run"
 
-    def lists(self) -> None:
+    def schedule(self) -> Schedule:
+        """Return the best schedule so far."""
+        return self._best.schedule()
+
+    def steps(self, rounds: int, seed: int) -> Iterator[float]:
+        """Search, with so many rounds of annealing; yield how much work each step was, as stages do."""
+        if len(self.instance.jobs):
+            yield from self._lists()
+            yield from self._rollouts(np.random.default_rng(seed))
+            yield from self._plans()
+            yield from self._anneal(np.random.default_rng(seed), rounds)
+
+    @property
+    def _simulated(self) -> float:
+        """The work of a simulation."""
+        return len(self.instance.jobs) * len(self.instance.setting.capacity) * WORK_PER_PLACE
+
+    def _lists(self) -> Iterator[float]:
         """Try list schedules."""
         for keys, name in self._keys():
             for rule, placing in PLACING.items():
                 for strict in (False, True):
-                    if self.best.maker and self.over:
-                        return
-                    self.best.by_list(keys, rule, strict, f"{name}{placing}{', strictly' if strict else ''}")
-                    self.report(0.0)
+                    maker = f"{name}{placing}{', strictly' if strict else ''}"
+                    self._best.by_list(keys, rule, strict, maker)
+                    yield self._simulated
 
     def _keys(self) -> Iterator[tuple[np.ndarray, str]]:
         for exponent in EXPONENTS:
@@ -284,20 +308,19 @@ class _Search:
             yield size_keys(self.instance, exponent), name
         yield self.instance.jobs.submit.astype(np.float64), "oldest first"
 
-    def rollouts(self, rng: np.random.Generator) -> None:
+    def _rollouts(self, rng: np.random.Generator) -> Iterator[float]:
         """Try list schedules with reservations, with other settings in each part of the time.
 
         From the start of each part, in turn, several random settings are simulated to the end. The part is
         then run by the setting of the cheapest of all, and the next part begins there.
         """
-        best, submit = self.best, self.instance.jobs.submit
+        best, submit = self._best, self.instance.jobs.submit
         parts = max(1, min(MOST_PARTS, len(submit) // PART_JOBS, int(ROLLOUT_WORK / len(submit))))
         now, least, chosen = self.instance.simulator().state, math.inf, self._draw(rng)
         sim.copy_state(best.first, now)
         for part in range(parts):
+            self.done = 0.1 + 0.1 * part / parts
             for _ in range(MOST_TRIES):
-                if self.over:
-                    return
                 drawn = self._draw(rng)
                 sim.copy_state(now, best.other)
                 cost = kernels.run_reserved(
@@ -306,13 +329,13 @@ class _Search:
                 if cost < least:
                     least, chosen = cost, drawn
                     best.take(cost, "reservations")
-            self.report(0.1 + 0.1 * part / parts)
+                yield self._simulated
             if part + 1 < parts:
                 self._go_on(now, chosen, int(submit[len(submit) * (part + 1) // parts]), math.inf)
 
     def _go_on(self, state: sim.State, setting: tuple[np.ndarray, ...], until: int, limit: float) -> float:
         """Simulate from an epoch on, and return the cost in millionths, infinite if it is above the limit."""
-        best = self.best
+        best = self._best
         return float(kernels.run_reserved(best.table, state, best.setting, *setting, until, limit))
 
     def _draw(self, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -325,25 +348,23 @@ class _Search:
         patience = factor * (duration if relative else np.full_like(duration, duration.mean()))
         return size_keys(self.instance, exponent), patience, slack * duration
 
-    def plans(self) -> None:
+    def _plans(self) -> Iterator[float]:
         """Try plans."""
         n, machines = len(self.instance.jobs), len(self.instance.setting.capacity)
         if float(n) * n * machines > PLAN_WORK:
             return
         for factor in ROOM if self.instance.setting.slowdown.contention > 0.0 else (1.0,):
             for keys, name in self._keys():
-                planned = self._plan(keys, factor)
-                if planned is None:
-                    return
+                planned = yield from self._plan(keys, factor)
                 for obeyed in (True, False):
                     how = "planned" if obeyed else "ordered by plan"
-                    self.best.by_plan(*planned, obeyed, f"{name}, {how} with {factor:g} x duration")
-                self.report(0.2)
+                    self._best.by_plan(*planned, obeyed, f"{name}, {how} with {factor:g} x duration")
+                    yield self._simulated
 
     def _plan(
         self, keys: np.ndarray, factor: float
-    ) -> tuple[np.ndarray, tuple[np.ndarray, np.ndarray]] | None:
-        """Plan jobs by ascending key: when they start, and where; None if the time is up before."""
+    ) -> Generator[float, None, tuple[np.ndarray, tuple[np.ndarray, np.ndarray]]]:
+        """Plan jobs by ascending key, some at a time; return when they start, and where."""
         instance, capacity = self.instance, self.instance.setting.capacity
         n, pieces = len(instance.jobs), 3 * len(instance.jobs) + 2
         ticks, piece = np.zeros(pieces, dtype=np.int64), np.zeros(pieces, dtype=np.int64)
@@ -351,23 +372,21 @@ class _Search:
         free[0] = capacity
         start, spans = np.zeros(n, dtype=np.int64), np.zeros(n, dtype=np.int64)
         rows = np.zeros((n, instance.table.duration.shape[1] - 1, 2), dtype=np.int64)
-        order = np.argsort(keys, kind="stable")
-        step = max(1, min(MOST_PLANNED, PLAN_BATCH_WORK // (n * len(capacity))))
+        order, each = np.argsort(keys, kind="stable"), n * len(capacity)
+        step = max(1, min(MOST_PLANNED, PLAN_BATCH_WORK // each))
         for first in range(0, n, step):
-            if self.over:
-                return None
             batch = order[first : first + step]
             kernels.plan(instance.table, factor, batch, (ticks, piece, free, size), start, rows, spans)
+            yield len(batch) * each * WORK_PER_PLACE
         return start, (rows, spans)
 
-    def anneal(self, rng: np.random.Generator, rounds: int | None) -> None:
+    def _anneal(self, rng: np.random.Generator, rounds: int) -> Iterator[float]:
         """Improve the best by small changes."""
-        if rounds is None:
-            rounds = MOST_ROUNDS if math.isinf(self.budget.time_limit) else UNTIL_TIME
-        chain, done = _Chain(self.best, rng), 0
-        while done < rounds and not self.over:
+        chain, done = _Chain(self._best, rng), 0
+        while done < rounds:
             done += chain.go(min(MOST_BATCH, rounds - done))
-            self.report(0.2 + 0.8 * max(done / rounds, self.budget.seconds / self.budget.time_limit))
+            self.done = 0.2 + 0.8 * done / rounds
+            yield BATCH_SECONDS
 
 
 class _Chain:

@@ -413,24 +413,21 @@ def _losses(table, contention, jobs, counts, load, lost):  # type: ignore[no-unt
 
 
 @njit(cache=True)
-def packings(table, contention, same, sets, lost):  # type: ignore[no-untyped-def]
-    """Write all sets of jobs that can run at the same time, once for each way to place them.
+def packings(table, contention, path, sets, lost, until):  # type: ignore[no-untyped-def]
+    """Write sets of jobs that can run at the same time, once for each way to place them; tell whether all.
 
     A set is a whole number whose bits are the jobs, at most 62; ``lost``, one row for each, is what its jobs,
-    in their order, lose per tick.
-    ``same`` is for each machine the first one with the same capacity, shape (M,); of ways that differ in the
-    order of equal machines, there is one. Returned is how many there are, or one more than there is room for.
+    in their order, lose per tick. Of ways that differ in the order of equal machines, there is one. It ends
+    when there are ``until`` of them and goes on from there, along the ``path``: its jobs, shape (n,), their
+    counts, shape (n, M), what is free before each, shape (n + 1, M, 3), which is at first all that there is,
+    for each machine the first one that is still the same, shape (n + 1, M), and how many jobs are on it, the
+    next one, the ways so far, and the set, shape (4,).
     """
     n, machines = table.submit.size, table.capacity.shape[0]
-    most = sets.size
-    jobs, counts = np.zeros(n, dtype=np.int64), np.zeros((n, machines), dtype=np.int64)
-    free = np.empty((n + 1, machines, 3), dtype=np.int64)
-    free[0] = table.capacity
+    jobs, counts, free, alike, at = path
     order, load = np.arange(machines), np.empty(machines, dtype=np.int64)
-    alike = np.empty((n + 1, machines), dtype=np.int64)
-    alike[0] = same
-    depth, job, size, chosen = 0, 0, 0, 0
-    while True:
+    depth, job, size, chosen = at
+    while size < until:
         found = False
         while job < n and not found:  # the next job that fits beside those chosen
             instances, given = table.instances[job], (free[depth], table.need[job], alike[depth], order)
@@ -449,10 +446,9 @@ def packings(table, contention, same, sets, lost):  # type: ignore[no-untyped-de
             chosen -= 1 << job
         if not found:
             if depth == 0 and job >= n:
-                return size
+                at[:] = depth, job, size, chosen
+                return True
             continue
-        if size == most:
-            return most + 1
         jobs[depth] = job
         chosen += 1 << job
         for k in range(machines):
@@ -464,6 +460,8 @@ def packings(table, contention, same, sets, lost):  # type: ignore[no-untyped-de
         _losses(table, contention, jobs[:depth], counts, load, lost[size])
         size += 1
         job += 1
+    at[:] = depth, job, size, chosen
+    return False
 
 
 @njit(cache=True)

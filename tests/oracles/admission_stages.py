@@ -9,8 +9,9 @@ from clairvoyant.models.admission.instance import AdmissionInstance
 from clairvoyant.models.admission.schedule import Schedule
 from clairvoyant.oracles.admission import exact
 from clairvoyant.oracles.admission.bound import Priced, without_prices
-from clairvoyant.oracles.admission.turns import Best, Stage, Turn, in_turns
+from clairvoyant.oracles.admission.incumbent import Best
 from clairvoyant.oracles.base import Budget
+from clairvoyant.oracles.turns import Stage, Turn, in_turns
 
 
 class Part(NamedTuple):

@@ -22,10 +22,11 @@ from clairvoyant.oracles.admission import optimum as admission
 from clairvoyant.oracles.admission import search as search_module
 from clairvoyant.oracles.admission.bound import Priced, volume, without_prices
 from clairvoyant.oracles.admission.exact import tidied
+from clairvoyant.oracles.admission.incumbent import Best
 from clairvoyant.oracles.admission.optimum import METHODS, lagrangian_bound, offline
 from clairvoyant.oracles.admission.search import search
-from clairvoyant.oracles.admission.turns import Best, Stage
 from clairvoyant.oracles.base import Budget, Optimum, OracleError, WhyStopped
+from clairvoyant.oracles.turns import Stage
 from clairvoyant.testing.admission import instances
 
 from .admission_stages import by_cp_sat

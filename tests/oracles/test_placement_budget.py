@@ -21,6 +21,7 @@ from clairvoyant.oracles.base import Budget, WhyStopped
 from clairvoyant.oracles.placement import bound as placement_bound
 from clairvoyant.oracles.placement import exact as placement_exact
 from clairvoyant.oracles.placement import exact_kernels as placement_kernels
+from clairvoyant.oracles.placement import optimum
 from clairvoyant.oracles.placement import search as placement_search
 from clairvoyant.oracles.placement import search_kernels as search_kernels
 from clairvoyant.oracles.placement.bound import lower_bound
@@ -214,6 +215,35 @@ def test_every_method_ends_with_a_spent_budget_and_proves_nothing_wrong(
         assert best <= instance.units(found.schedule)
 
 
+@given(instances(min_jobs=2, max_jobs=9), st.lists(st.integers(0, 400), min_size=2, max_size=4))
+@hypothesis_settings(max_examples=25, deadline=None)
+def test_more_time_never_lowers_the_bound(instance: PlacementInstance, most: list[int]) -> None:
+    bounds = [lower_bound(instance, Asked(looks)).units for looks in sorted(most)]
+    assert bounds == sorted(bounds)
+
+
+@pytest.mark.parametrize("few", [1, 10**6])
+def test_a_longer_run_never_ends_worse(few: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """In all that it takes turns at, with prices of lanes at first or of jobs alone."""
+    monkeypatch.setattr(placement_bound, "FEW_WAYS", few)
+    monkeypatch.setattr(placement_bound, "FIRST_WORK", 1e5)
+    monkeypatch.setattr(placement_exact, "SLICE", 10**5)
+    monkeypatch.setattr(optimum, "STEP", 1e-3)
+    monkeypatch.setattr(optimum, "PRICES_FIRST", 1e-3)
+    monkeypatch.setattr(optimum, "SLICE_SECONDS", 1e-2)
+    instance, found = gangs(9, (4, 4, 3), 8, **SLOW), []
+    for most in (0, 5, 12, 30, 70, 150, 300, 3000):
+        monkeypatch.setattr(optimum, "Budget", lambda gap, _, most=most: Asked(most, gap))
+        found.append(optimum.offline(instance, gap=0.0, time_limit=1.0))
+    values, bounds = [one.value for one in found], [one.bound or 0.0 for one in found]
+    assert values == sorted(values, reverse=True)
+    assert bounds == sorted(bounds)
+    assert values[-1] < values[0]
+    assert bounds[-1] > bounds[0]
+    assert found[-1].why_stopped is WhyStopped.PROVED
+    assert "decision epochs" in found[-1].method
+
+
 @pytest.mark.parametrize("most", [0, 1, 3, 10])
 def test_the_bound_looks_at_its_budget_in_every_round(most: int, monkeypatch: pytest.MonkeyPatch) -> None:
     plain, answers = placement_bound.Market.respond, [0]
@@ -247,12 +277,13 @@ def test_the_search_looks_at_its_budget_after_little_work(
     monkeypatch.setattr(search_kernels, "search_rounds", watched_rounds)
     monkeypatch.setattr(placement_search, "MOST_TRIES", 0)
     count = 60
-    search(gangs(count, (6,) * machines, 3 * machines), Asked(45))  # ten plans, six times rounds
+    # ten parts of plans, played ten times, and six times rounds
+    search(gangs(count, (6,) * machines, 3 * machines), Asked(56))
     work = count * machines
     assert max(planned) == 1 or max(planned) * work <= placement_search.PLAN_BATCH_WORK
     assert max(done) <= placement_search.MOST_BATCH
     assert sum(done) > len(done) > 1
-    assert len(planned) + len(done) <= 45
+    assert len(planned) + len(done) <= 46
 
 
 @given(instances(max_jobs=8, max_gpus=6), st.integers(0, 5))
@@ -299,22 +330,20 @@ def test_more_time_is_never_worse_and_the_clock_changes_nothing(
 def test_the_best_runs_again_whatever_made_it(instance: PlacementInstance) -> None:
     if not len(instance.jobs):
         return
-    state = placement_search._Search(instance, Budget(0.0, None), None, 0)
-    state.lists()
-    assert state.best.run(state.best.genome(), math.inf) == state.best.cost
-    state.plans()
-    assert state.best.run(state.best.genome(), math.inf) == state.best.cost
-    state.rollouts(np.random.default_rng(0))
-    assert state.best.run(state.best.genome(), math.inf) == state.best.cost
-    assert instance.units(state.best.schedule()) == state.best.cost
+    state = placement_search.Searching(instance)
+    best = state._best
+    for part in (state._lists(), state._plans(), state._rollouts(np.random.default_rng(0))):
+        assert all(work > 0.0 for work in part)
+        assert best.run(best.genome(), math.inf) == best.cost == state.cost
+    assert instance.units(state.schedule()) == best.cost
 
 
 def anneal_and_run_again(instance: PlacementInstance, seed: int, most: int) -> None:
     """Anneal a little, and compare the trail with that of a whole run of its genome, epoch by epoch."""
-    state = placement_search._Search(instance, Budget(0.0, None), None, 0)
-    state.lists()
-    state.rollouts(np.random.default_rng(seed))
-    best, names = state.best, ("start", "finish", "spans", "by_start")
+    state = placement_search.Searching(instance)
+    for _ in itertools.chain(state._lists(), state._rollouts(np.random.default_rng(seed))):
+        pass
+    best, names = state._best, ("start", "finish", "spans", "by_start")
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(placement_search, "MOST_KEPT", most)
         patch.setattr(placement_search, "MOST_ROUNDS", 400)
@@ -363,9 +392,10 @@ def test_rounds_that_come_back_to_the_trail_are_whole_runs_of_many_jobs(seed: in
 
 def test_a_round_simulates_no_more_than_it_changes() -> None:
     instance = generate("tiny", 0, jobs=300, machines=3, rho=0.5)
-    state = placement_search._Search(instance, Budget(0.0, None), None, 0)
-    state.lists()
-    chain = placement_search._Chain(state.best, np.random.default_rng(0))
+    state = placement_search.Searching(instance)
+    for _ in state._lists():
+        pass
+    chain = placement_search._Chain(state._best, np.random.default_rng(0))
     epochs = chain.trail.size[search_kernels.KEPT]
     fresh = []
     for _ in range(100):

@@ -29,10 +29,10 @@ TINY: dict[str, Any] = {"max_jobs": 3, "max_gpus": 2, "max_instances": 2, "max_m
 
 @pytest.fixture(autouse=True)
 def brief(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(placement, "BRIEF_ROUNDS", 50)
-    monkeypatch.setattr("clairvoyant.oracles.placement.search.MOST_ROUNDS", 200)
-    monkeypatch.setattr("clairvoyant.oracles.placement.bound.MOST_INTERVALS", 300)
+    monkeypatch.setattr(placement, "MOST_ROUNDS", 200)
+    monkeypatch.setattr("clairvoyant.oracles.placement.bound.MOST_INTERVALS", 500)
     monkeypatch.setattr("clairvoyant.oracles.placement.bound.ROUNDS", 60)
+    monkeypatch.setattr("clairvoyant.oracles.placement.bound.FIRST_WORK", 1e6)
     monkeypatch.setattr("clairvoyant.oracles.placement.bound.PACKED_WORK", 1e7)
 
 

@@ -10,8 +10,9 @@ from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 
 from clairvoyant.models.admission.generate import generate
-from clairvoyant.oracles.admission.turns import Best, Stage, Turn, in_turns
+from clairvoyant.oracles.admission.incumbent import Best
 from clairvoyant.oracles.base import Budget
+from clairvoyant.oracles.turns import Stage, Turn, in_turns
 
 from .admission_stages import begun
 

@@ -1,8 +1,8 @@
 """Stages of a search that take turns, by the work they have done and not by the clock.
 
 Time only ends the search, and does not decide what is done before: a run with more time does all that one
-with less time does, and goes on. As the best schedule and the least bound are kept, it never ends worse on a
-machine of the same speed.
+with less time does, and goes on. As the best decision and the tightest bound are kept, it never ends worse on
+a machine of the same speed.
 """
 
 from __future__ import annotations
@@ -13,8 +13,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import Any
 
-from ...models.admission.schedule import Schedule
-from ..base import Incumbent
+from .base import Decision, Incumbent, Number
 
 Stage = Generator[float, None, None]
 """Yields, after each step, how much work that was: about the seconds that a core takes, by the size of the
@@ -24,30 +23,27 @@ STEP = 0.1
 """About the work of a step, where it can be divided."""
 
 
-class Best(Incumbent[Schedule, float]):
-    """The best schedule and the least bound; the certificate is a :class:`Priced`."""
+class Best(Incumbent[Decision, Number]):
+    """The incumbent of stages, and what they have told."""
 
     done = 0.0
     """The part of all work that is done, where stages end by themselves."""
 
-    hoped, proved = -math.inf, math.inf
-    """The best that stages have told so far; it is offered and checked when they end."""
-
-    def evaluate(self, decision: Schedule) -> float:
-        """Return the utility of a schedule."""
-        return float(self.instance.rewards(decision).sum())
-
-    def limit_by(self, found: Any) -> None:
-        """Take prices if the bound that they prove is tighter."""
-        self.limit(found.bound, found.method, found)
+    def __init__(self, *given: Any, **options: Any) -> None:
+        super().__init__(*given, **options)
+        # The best that stages have told so far; it is offered and checked when they end.
+        self.hoped, self.proved = self.value / self.unit, self.bound / self.unit
 
     def tell(self, text: str, *, value: float = math.nan, bound: float = math.nan) -> None:
         """Tell the progress, and what a stage has found and proved so far."""
-        self.hoped = max(self.hoped, self.value, value)  # what comes first stays if the other is not a number
-        self.proved = min(self.proved, self.bound, bound)
+        better, tighter = (min, max) if self.minimised else (max, min)
+        # what comes first stays if the other is not a number
+        self.hoped = better(self.hoped, self.value / self.unit, value)
+        self.proved = tighter(self.proved, self.bound / self.unit, bound)
         report = self.report(0.0, 1.0)
         if report is not None:
-            near = self.hoped / self.proved if self.proved > 0.0 else 1.0
+            low, high = sorted((self.hoped, self.proved))
+            near = low / high if high > 0.0 else 1.0
             report(max(near, self.done, self.budget.used), text, value=self.hoped, bound=self.proved)
 
 
@@ -81,7 +77,7 @@ class Turn:
         return (self.spent - self.ahead) / self.share
 
 
-def in_turns(best: Best, turns: Sequence[Turn]) -> None:
+def in_turns(best: Best[Any, Any], turns: Sequence[Turn]) -> None:
     """Let stages work, the one next that has done the least of its share, until all end or time is up."""
     live, whole = list(turns), sum(turn.most for turn in turns)
     with ExitStack() as ended:
