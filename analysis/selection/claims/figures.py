@@ -37,7 +37,7 @@ DELTA = {
 G = {"ln(t+1) + 4 ln(ln(t+1)+1) m": "full", "4 ln(ln(t+1)+1) m": "loglog", "ln(t+1)": "log"}
 """The three g(t) of Fig. 8, the first to the third; m is the most channels at once."""
 
-SLOTS = (60, 200, 8000)
+SLOTS = (60, 120, 8000)
 """Of the runs over time, which four claims share."""
 
 MANY = (3, 12, 12)
