@@ -109,7 +109,7 @@ def _step_26_grows(context: Context) -> Finding:
     The mean of (26) in the last tenth of a run against the first, over readings of the setting; each value as
     for the same number of edges with jobs, which takes out the luck of the arrivals.
     """
-    here, slots, tenths = on(context, seeds(context, 3, 10, 20)), context.pick(40, 100, 2000), range(1, 11)
+    here, slots, tenths = on(context, seeds(context, 3, 8, 20)), context.pick(40, 100, 2000), range(1, 11)
     names = {f"y(1) {start}": f"y(1) {start}" for start in ("zero", "fair")}
     starts = [Contender(name, partial(Ogasched, "per-slot", name.split()[-1])) for name in names]
 
