@@ -512,7 +512,7 @@ def test_over_jobs(context: Context) -> Finding:
     jobs, played = context.pick((50, 3), (240, 4), (1000, 5))
     rhos = context.pick((2.0,), (0.8, 8.0), (0.8, 2.0, 8.0))
     where = {f"rho {rho:g}": runs.Setup(jobs, rho=rho) for rho in rhos}
-    trial = Trial(context, seeds(context, 10, 20, 20), where)
+    trial = Trial(context, seeds(context, 10, 16, 20), where)
     clusters = CLUSTERS[:: context.pick(2, 2, 1)]
     cells = track(context, [*product(clusters, where)])
     rates = {(on, name): rejections(trial.on(on).where[name], trial.sampled, played) for on, name in cells}
