@@ -113,7 +113,7 @@ def _figure_3(context: Context) -> Finding:
     servers = context.pick((32, 128, 256), (32, 128, 256), (32, 64, 128, 256, 512))
     ports = context.pick((10, 20), (10, 20), (5, 10, 20, 40))
     levels = context.pick((0.1, 1.0, 20.0), (0.1, 1.0, 20.0), (0.1, 0.5, 1.0, 2.0, 5.0, 10.0, 20.0))
-    here, there = (on(context, seeds(context, 3, default, 20)) for default in (4, 12))
+    here, there = (on(context, seeds(context, 3, default, 20)) for default in (7, 15))
     by_servers = here.play(EVERYONE, varied(context, "servers {}", "servers", servers))
     by_ports = here.play(EVERYONE, varied(context, "ports {}", "ports", ports))
     by_level = here.play(EVERYONE, varied(context, LEVEL, "contention", levels), readings.WITH_OPTIMA)
