@@ -84,7 +84,7 @@ def _figure_5(context: Context) -> Finding:
     """
     less = context.pick({"ports": 20, "servers": 30, "slots": 30}, {"servers": 128, "slots": 40}, {})
     setup = replace(Setup("large", slots=10000), **less)
-    here, slots = on(context, seeds(context, 3, 6, 6), LARGE), setup.slots or 0
+    here, slots = on(context, seeds(context, 3, 7, 6), LARGE), setup.slots or 0
     points = checkpoints(slots, 40).tolist()
     whole, end = (here.over_time(EVERYONE, setup, at) for at in (points, [slots]))
     some = slice(context.pick(3, 3, 6))  # of the optima, which take long
@@ -113,7 +113,7 @@ def _figure_3(context: Context) -> Finding:
     servers = context.pick((32, 128, 256), (32, 128, 256), (32, 64, 128, 256, 512))
     ports = context.pick((10, 20), (10, 20), (5, 10, 20, 40))
     levels = context.pick((0.1, 1.0, 20.0), (0.1, 1.0, 20.0), (0.1, 0.5, 1.0, 2.0, 5.0, 10.0, 20.0))
-    here, there = on(context), on(context, seeds(context, 3, 15, 20))
+    here, there = (on(context, seeds(context, 3, default, 20)) for default in (7, 15))
     by_servers = here.play(EVERYONE, varied(context, "servers {}", "servers", servers))
     by_ports = here.play(EVERYONE, varied(context, "ports {}", "ports", ports))
     by_level = here.play(EVERYONE, varied(context, LEVEL, "contention", levels), readings.WITH_OPTIMA)
@@ -221,7 +221,8 @@ def _figure_7(context: Context) -> Finding:
 
     Each utility family alone, over readings of the setting.
     """
-    study = on(context).play(runs.ALL_FORMS, varied(context, "{}", "utility", FAMILIES))
+    here = on(context, seeds(context, 3, 7, 20))
+    study = here.play(runs.ALL_FORMS, varied(context, "{}", "utility", FAMILIES))
     says = "OGASched earns more with linear utilities than with each of the others"
     last = "all reciprocal: OGASched is ahead of FAIRNESS"
     coarse, fine = (  # the units decide the scale

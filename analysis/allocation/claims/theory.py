@@ -127,7 +127,7 @@ def _theorem_1_holds(context: Context) -> Finding:
     rng, lengths = context.rng(), context.pick((10, 100), (10, 300), (10, 100, 1000, 5000))
     ratios: dict[str, list[float]] = {}
     tight, below, worst = -np.inf, 0, None
-    for drawn in track(context, _settings(context.pick(4, 12, 60), SEEDS_APART * context.seed)):
+    for drawn in track(context, _settings(context.pick(4, 8, 60), SEEDS_APART * context.seed)):
         still = drawn.setting.port_rewards(fair_share(drawn.setting))
         for slots in lengths:
             for name, arrivals in _arrivals(drawn, slots, rng).items():

@@ -177,7 +177,7 @@ compared(
     how="DAS with and without, the same networks, at two loads on Small; three weights of the outcomes.",
     ours=True,
     places=loads,
-    many=5,
+    many=3,
     remark="Of machines that look alike the process thinks alike, so that it hardly moves their ranks.",
 )
 compared(
@@ -190,6 +190,7 @@ compared(
     how="DA+MC with capacity features and consolidation as prior mean, on three clusters.",
     ours=True,
     places=long_on_small,
+    many=8,
     beside=[f"da-mc-capacity - {FIFO_LB.label}", f"{FIFO_LB.label} - {FIFO}"],
     remark="It sees beta, how much jobs contend, which is none of the features of the paper. The "
     "networks were trained on Medium and Large.",
@@ -202,7 +203,7 @@ RIVALS = ["FIFO-LoadBalance", "DRF-LoadBalance", "Tetris", FIFO, PATIENT.label, 
 BLIND = ("evolved", "da-mc-patient")
 """Learned policies that know neither durations nor estimates, and start out from the best of the rules."""
 
-MANY = 10
+MANY = 8
 """Instances on which they meet the rules."""
 
 GPU_WEIGHT = 0.25

@@ -253,7 +253,7 @@ def learned_gap(context: Context, *networks: Group) -> Finding:
     """
     rules = (FIFO_FF, FIFO_C, SJF_C, trained.SJF_E)
     groups = (*networks, *(Group(who.label, (who,)) for who in rules))
-    sampled, many, sigma = seeds(context, 3, 8, 30), seeds(context, 3, 6, 20), trained.ESTIMATES
+    sampled, many, sigma = seeds(context, 3, 8, 30), seeds(context, 3, 3, 20), trained.ESTIMATES
     tiny = Setup(context.pick(6, 6, 8), None, 3.0, size="tiny", estimate_error=sigma)
     base = replace(trained.base_setup(context), estimate_error=sigma)
     best = [runs.optimum(tiny, seed, certify=context.mode == "full") for seed in sampled]

@@ -288,7 +288,7 @@ def contest(
     beside: Sequence[str] = (),
     settings: bool = False,
     either: bool = False,
-    many: int = 8,
+    many: int = 5,
     further: Iterable[tuple[str, str, str]] = (),
     most: str = "",
     shown: Callable[[Context], Sequence[Table]] = lambda _context: (),
@@ -435,7 +435,7 @@ def base_setup(context: Context) -> Setup:
     return Setup(context.pick(20, 60, 1000))
 
 
-def traces(context: Context, many: int = 8) -> range:
+def traces(context: Context, many: int = 5) -> range:
     """Return the instance seeds of a comparison, so many in the default mode."""
     return seeds(context, 3, many, 20)
 

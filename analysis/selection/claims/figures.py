@@ -37,7 +37,7 @@ DELTA = {
 G = {"ln(t+1) + 4 ln(ln(t+1)+1) m": "full", "4 ln(ln(t+1)+1) m": "loglog", "ln(t+1)": "log"}
 """The three g(t) of Fig. 8, the first to the third; m is the most channels at once."""
 
-SLOTS = (60, 200, 8000)
+SLOTS = (60, 120, 8000)
 """Of the runs over time, which four claims share."""
 
 MANY = (3, 12, 12)
@@ -57,7 +57,7 @@ def over_time(
 
 def over_all(context: Context) -> tuple[Study, list[int]]:
     """Return the same, and the readings that change one thing else, on fewer instances."""
-    (plans, times), (others, _) = over_time(context), over_time(context, readings.SINGLE[3:], (3, 6, 10))
+    (plans, times), (others, _) = over_time(context), over_time(context, readings.SINGLE[3:], (3, 5, 10))
     return replace(plans, found={**plans.found, **others.found}), times
 
 
@@ -262,7 +262,7 @@ def _figure_8(context: Context) -> Finding:
     AOU with each g; what decisions for ports with jobs are worth by the averages known, of the best.
     """
     settings = {text: {"g": g} for text, g in G.items()}
-    study = sweep(context, settings, (60, 100, 8000), who=(ESDP,))
+    study = sweep(context, settings, (60, 60, 8000), who=(ESDP,))
     last, others = study.numbers["slots"], study.heads[:2]
     at = tuple(np.linspace(last // 5, min(last, 1000) - 1, 15).astype(int).tolist())
     exploits = {}
@@ -322,7 +322,7 @@ def _figure_9(context: Context) -> Finding:
 
     def over(names: Sequence[str], instances: int = 10, left: float = 1.0) -> Study:
         levels = {f"rho = {rho:g}": {"arrival_probability": left * rho} for rho in (0.2, 0.8, 1.0)}
-        return sweep(context, levels, instances=(3, instances, instances), names=names)
+        return sweep(context, levels, instances=(3, 7, instances), names=names)
 
     costs = ("costs in full", "costs in full, ports with jobs", "c = 2, costs in full, ports with jobs")
     rest = [name for name in readings.SINGLE if name not in (*PLANS, "c = 2", *costs)]
@@ -355,7 +355,7 @@ def _figure_10(context: Context) -> Finding:
     A sweep over the density with nested channels: what is missing to the certified optimum.
     """
     levels = {f"density {d:g}": {"density": d} for d in (0.05, 0.15)}
-    study = sweep(context, levels, instances=(3, 10, 10), who=(ESDP,), lab=readings.AGAINST_OPTIMA)
+    study = sweep(context, levels, instances=(3, 7, 10), who=(ESDP,), lab=readings.AGAINST_OPTIMA)
     more = grows("more AOU is missing", study.samples(lambda f: f[ORACLE] - f[ESDP]))
     share = study.samples(lambda f: 100.0 * (1.0 - paired_ratio(f[ESDP], f[ORACLE])))
     return study.finding(

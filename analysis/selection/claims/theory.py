@@ -446,7 +446,7 @@ def _theorem_2_aware(context: Context) -> Finding:
     Whether ln t predicts the regret better than sqrt t and t do, over a quarter of the slots and over all,
     and whether its growth exponent over the last three quarters of them is below 1.
     """
-    setup, sampled = Setup(slots=context.pick(150, 1600, 8000)), runs(context)[1]
+    setup, sampled = Setup(slots=context.pick(150, 800, 8000)), runs(context)[1]
     ahead, below, numbers = dict[str, np.ndarray](), dict[str, np.ndarray](), dict[str, str]()
     for who in track(context, (ESDP, ESDP_LN)):
         regrets = np.array([ex.regret_of(who, setup, seed) for seed in sampled])

@@ -128,9 +128,7 @@ class Player:
         for job, start, finish in seen.ended.tolist():
             self._ended += (finish - start, 1)
             self._began.pop(job, None)
-        elapsed = [
-            seen.time - self._began.get(job, seen.time) for job in np.unique(seen.running[:, 0]).tolist()
-        ]
+        elapsed = [seen.time - self._began.get(job, seen.time) for job in {*seen.running[:, 0].tolist()}]
         return np.array([[sum(elapsed), len(elapsed)], self._ended])
 
     def scores(self, seen: Observation) -> Scores:
