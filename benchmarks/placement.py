@@ -19,7 +19,7 @@ from clairvoyant.online.placement.environment import ParallelEnvironment
 from clairvoyant.oracles.base import Budget
 from clairvoyant.oracles.placement import search
 from clairvoyant.oracles.placement.bound import lower_bound
-from clairvoyant.oracles.placement.optimum import BOUND_SHARE
+from clairvoyant.oracles.placement.optimum import PRICES, SEARCH_ALONE
 
 from . import placement_simpy
 from .measure import Row, certificate, median_of, peak_memory, proofs, solved, timed
@@ -198,7 +198,8 @@ def intervals(seconds: float) -> Iterator[Row]:
     for name, instance in sampled.items():
         found: list[Any] = []
         spent = timed(lambda: found.append(clairvoyant.solve(instance, time_limit=seconds)))  # noqa: B023
-        plain = lower_bound(instance, Budget(0.0, BOUND_SHARE * seconds), plain=True).value
+        share = PRICES / (PRICES + SEARCH_ALONE)
+        plain = lower_bound(instance, Budget(0.0, share * seconds), plain=True).value
         gap, rival = (100.0 * (found[0].value / bound - 1.0) for bound in (found[0].bound, plain))
         note = f"({gap:.1f} %; {rival:.1f} % by prices of GPUs, cores and memory as such)"
         yield Row(f"certified interval of {name}, at most {seconds:.0f} s", spent, note=note)

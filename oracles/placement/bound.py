@@ -10,11 +10,7 @@ its share :math:`a_{jr}` of each resource r from its start :math:`S_j \ge r_j` u
     + \sum_r a_{jr} \int_s^{s + d_j} p_r(t)\,dt \Big] - \sum_r \int p_r(t)\,dt
 
 because a feasible schedule pays no more for what it holds than :math:`\sum_r \int p_r`. The right-hand side
-is that of the Lagrangian relaxation of the program with a variable for every start of every job. At the same
-prices it is never below the mean busy time relaxation, in which the work of a job may be spread over all
-times t after :math:`r_j` at rates :math:`x_j(t) \le 1` and costs :math:`M_j + d_j / 2 - r_j`, with
-:math:`M_j = \int t\,x_j(t)\,dt / d_j`: no more than :math:`C_j - r_j`, since the work is at its latest if it
-fills :math:`[C_j - d_j, C_j]`. For a start at s is one of these ways to spread it, of the same cost.
+is that of the Lagrangian relaxation of the program with a variable for every start of every job.
 
 The prices are constant between given ticks; then the minimum is at a start or an end at such a tick, and
 :func:`check_certificate` computes it anew from the prices alone. How they were found does not matter. All

@@ -81,9 +81,9 @@ def offline(
     """Return the cheapest schedule of all jobs, all of them known in advance.
 
     Every method begins with a list schedule and the sum of all durations, which are optimal where nobody has
-    to wait. "search" goes on with prices, which prove a bound (:func:`.placement_bound.lower_bound`), and
-    with plans and annealing (:func:`.placement_search.search`). "auto" adds the branch and bound for few
-    jobs, between a short search and a long one.
+    to wait. "search" goes on with stages that take turns (:mod:`.turns`): prices, which prove a bound
+    (:func:`.placement_bound.lower_bound`), and plans and annealing (:func:`.placement_search.search`). "auto"
+    adds the branch and bound for few jobs.
 
     The cost is minimised over what policies can do: starts at decision epochs. The bound of prices holds for
     any starts, and so does that of CP-SAT and the program.
@@ -103,9 +103,9 @@ def offline(
     time_limit
         Seconds. Without one, an exact method runs until the gap is reached; "search" and "auto" end by
         themselves after a number of rounds that depends on the size alone, the branch and bound of "auto"
-        after :data:`EXACT_NODES`. What a clock cuts off may differ between runs; with more time the search
-        begins with all that it does with less. The first list schedule
-        is made in any case.
+        after :data:`EXACT_NODES`. What a clock cuts off may differ between runs; with more time "search" and
+        "auto" begin with all that they do with less, and never end worse. The first list schedule is made in
+        any case.
     progress
         Called with the fraction done and a text.
 
