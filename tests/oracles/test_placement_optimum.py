@@ -181,7 +181,8 @@ def test_the_search_keeps_every_constraint(instance: PlacementInstance) -> None:
     assert maker
 
 
-def test_a_plan_keeps_a_long_job_from_delaying_short_ones() -> None:
+def test_a_plan_keeps_a_long_job_from_delaying_short_ones(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("clairvoyant.oracles.placement.bound.ROUNDS", 1000)
     machines = [{"gpus": 1, "cpus": 1, "memory": 1}]
     job = {"instances": 1, "gpus": 1, "cpus": 0, "memory": 0}
     short = [{"submit": i, "duration": 1, **job} for i in range(1, 10)]
