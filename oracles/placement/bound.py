@@ -730,9 +730,9 @@ def _crowded(
     return (int(one[wrong[0]]), int(other[wrong[0]])) if len(wrong) else None
 
 
-def tariff(instance: PlacementInstance, certificate: Certificate) -> Tariff:
-    """Return the prices of a certificate as the branch and bound takes them."""
-    times, market = certificate.times, market_of(instance, certificate)
+def tariff(instance: PlacementInstance, certificate: Certificate, market: Market | None = None) -> Tariff:
+    """Return the prices of a certificate, or of its market, as the branch and bound takes them."""
+    times, market = certificate.times, market or market_of(instance, certificate)
     worth, _, _ = market.capacity(times, certificate.prices, certificate.losses)
     own = float(len(certificate.lane) > 0)  # what jobs in lanes pay has all that they lose in it
     losses = certificate.losses if len(certificate.losses) else np.full(len(instance.jobs), own)
@@ -820,12 +820,30 @@ class Pricing:
         """Return the best bound so far, with its certificate."""
         if not self._made:
             return self._nothing
-        best = max(self._made, key=lambda one: one.bound)
-        name = f"Lagrangian prices of {best.market.priced} in {len(best.times) - 1} intervals"
+        best, certificate = self._best, self._certificate
         # on a finer grid rounding may cost more
         ticks = best.market.respond(best.times, best.prices, best.losses).bound
-        certificate = best.market.certificate(best.times, best.prices, best.losses)
-        return _bound(self.instance, ticks, name, certificate)
+        return _bound(self.instance, ticks, self.name, certificate)
+
+    def tariff(self) -> Tariff | None:
+        """Return the best prices so far as the branch and bound takes them; None if there are none."""
+        return tariff(self.instance, self._certificate, self._best.market) if self._made else None
+
+    @property
+    def name(self) -> str:
+        """The best prices so far, in words."""
+        if not self._made:
+            return self._nothing.method
+        return f"Lagrangian prices of {self._best.market.priced} in {len(self._best.times) - 1} intervals"
+
+    @property
+    def _best(self) -> _Volume:
+        return max(self._made, key=lambda one: one.bound)
+
+    @property
+    def _certificate(self) -> Certificate:
+        best = self._best
+        return best.market.certificate(best.times, best.prices, best.losses)
 
     def steps(self, *, endless: bool, plain: bool = False) -> Stage:
         """Do rounds for ever if ``endless``, or as many as the size allows; yield work, as a stage does."""

@@ -10,7 +10,7 @@ from ...models.placement.instance import MOST_SUM, PlacementInstance
 from ...models.placement.schedule import Schedule
 from ..base import Budget, Optimum, OracleEntry, PartProgress, ProgressCallback, WhyStopped
 from ..turns import STEP, Best, Stage, Turn, in_turns
-from .bound import Bound, Certificate, Pricing, check_certificate, lower_bound, sum_of_durations, tariff
+from .bound import Bound, Certificate, Pricing, check_certificate, lower_bound, sum_of_durations
 from .certificate import of_offline
 from .exact import (
     BRANCHED,
@@ -22,7 +22,7 @@ from .exact import (
     by_enumeration,
     by_program,
 )
-from .search import MOST_ROUNDS, SEED, UNTIL_TIME, Searching, list_schedule
+from .search import MOST_ROUNDS, SEED, UNTIL_TIME, Searching, gap, list_schedule
 
 __all__ = ["METHODS", "ORACLES", "Bound", "Certificate", "check_certificate", "lower_bound", "offline"]
 
@@ -139,59 +139,60 @@ def _few(instance: PlacementInstance) -> bool:
 def _turns(best: _Best, *, exact: bool) -> list[Turn]:
     """Return the rounds on prices, the search and, if ``exact``, the branch and bound, which begins later."""
     limited, each = math.isfinite(best.budget.time_limit), len(best.instance.jobs) if exact else 0
-    prices = _by_prices(best, endless=limited)
-    search = _by_search(best, UNTIL_TIME if limited else MOST_ROUNDS)
+    pricing = Pricing(best.instance, best.decision)
+    prices = _by_prices(best, pricing, endless=limited)
+    search = _by_search(best, UNTIL_TIME if limited else MOST_ROUNDS, shared=exact)
     turns = [
         Turn(prices, PRICES, ahead=each * PRICES_FIRST),
         Turn(search, SEARCHED if exact else SEARCH_ALONE, ahead=each * SEARCH_FIRST),
     ]
     if exact:
-        turns.append(Turn(_by_branching(best, math.inf if limited else EXACT_NODES), TREE))
+        turns.append(Turn(_by_branching(best, pricing, math.inf if limited else EXACT_NODES), TREE))
     return turns
 
 
-def _by_prices(best: _Best, *, endless: bool) -> Stage:
-    """Bound by prices."""
-    pricing, spent = Pricing(best.instance, best.decision), 0.0
-    for work in pricing.steps(endless=endless):
-        spent += work
-        if spent >= STEP:
-            if pricing.proved > best.bound:
-                _limit(best, pricing.bound())
-            best.tell(pricing.text)
-            yield spent
-            spent = 0.0
-    _limit(best, pricing.bound())
+def _by_prices(best: _Best, pricing: Pricing, *, endless: bool) -> Stage:
+    """Bound by prices; the certificate is made in the end."""
+    spent = 0.0
+    try:
+        for work in pricing.steps(endless=endless):
+            spent += work
+            if spent >= STEP:
+                best.limit(pricing.proved, pricing.name)
+                best.tell(pricing.text)
+                yield spent
+                spent = 0.0
+    finally:
+        found = pricing.bound()
+        best.limit(found.units, found.method, found.certificate)
 
 
-def _limit(best: _Best, found: Bound) -> None:
-    """Take a bound of prices."""
-    best.limit(found.units, found.method, found.certificate)
-
-
-def _by_search(best: _Best, rounds: int) -> Stage:
-    """Search for so many rounds."""
+def _by_search(best: _Best, rounds: int, *, shared: bool) -> Stage:
+    """Search for so many rounds; what is found is ``shared`` at once, or if it suffices, or in the end."""
     searching, spent = Searching(best.instance), 0.0
-    for work in searching.steps(rounds, SEED):
-        spent += work
-        if spent >= STEP:
-            _offer(best, searching)
-            yield spent
-            spent = 0.0
-    _offer(best, searching)
+    try:
+        for work in searching.steps(rounds, SEED):
+            spent += work
+            if spent >= STEP:
+                if shared or gap(best.instance, int(searching.cost), best.bound) <= best.budget.gap:
+                    _offer(best, searching)
+                best.tell(searching.maker, value=searching.cost / MILLION)
+                yield spent
+                spent = 0.0
+    finally:
+        _offer(best, searching)
 
 
 def _offer(best: _Best, searching: Searching) -> None:
-    """Take the best schedule of a search so far."""
+    """Take the best schedule of a search so far, if it is better."""
     if searching.cost < best.value:
         best.offer(searching.schedule(), searching.maker)
-    best.tell(searching.maker)
 
 
-def _by_branching(best: _Best, most_nodes: float) -> Stage:
+def _by_branching(best: _Best, pricing: Pricing, most_nodes: float) -> Stage:
     """Branch and bound from the best schedule so far, each time by the best prices so far."""
     branching = Branching(best.instance, best.decision)
-    for _ in branching.steps(best.budget.gap, lambda: tariff(best.instance, best.certificate)):
+    for _ in branching.steps(best.budget.gap, pricing.tariff):
         if branching.best < best.value:
             best.offer(branching.schedule, BRANCHED)
         best.limit(branching.low, BRANCHED)
