@@ -89,8 +89,8 @@ same time, nor so many by the jobs that can run at once."""
 FEW_WAYS = 2**16
 """Up to so many, jobs get no lanes before they have prices of their own."""
 
-WAYS_AT_ONCE, SECONDS_PER_WAY = 2**14, 3e-6
-"""Ways that are found in a step, and about the seconds that a core takes for one."""
+SECONDS_PER_WAY, SECONDS_PER_MACHINE, WAYS_SECONDS = 2e-6, 5e-7, 0.05
+"""About the seconds that a core takes to find a way, and more for each machine, and those of a step."""
 
 LOST = 2.0**-45
 """More than rounding can add to what a job loses per tick, and to a sum of that."""
@@ -391,11 +391,12 @@ class _Packings:
     """
 
     def __init__(self, instance: PlacementInstance) -> None:
-        n, capacity = len(instance.jobs), instance.setting.capacity
-        self.most = min(MOST_WAYS, MOST_LOSSES // max(1, most_at_once(instance)))
-        self._few, self._all = n <= MOST_PACKED, False
-        room = self.most + 1 if self._few else 0
-        self._sets, self._lost = np.zeros(room, dtype=np.int64), np.zeros((room, most_at_once(instance)))
+        capacity, width = instance.setting.capacity, most_at_once(instance)
+        self.most = min(MOST_WAYS, MOST_LOSSES // max(1, width))
+        self._few, self._all = len(instance.jobs) <= MOST_PACKED, False
+        n, room = (len(instance.jobs), self.most + 1) if self._few else (0, 0)
+        self._each = SECONDS_PER_WAY + SECONDS_PER_MACHINE * len(capacity)
+        self._sets, self._lost = np.zeros(room, dtype=np.int64), np.zeros((room, width))
         self._at, free = np.zeros(4, dtype=np.int64), np.empty((n + 1, *capacity.shape), dtype=np.int64)
         alike = np.empty((n + 1, len(capacity)), dtype=np.int64)
         free[0], alike[0] = capacity, first_equal(capacity)
@@ -410,9 +411,10 @@ class _Packings:
 
     def steps(self, until: int) -> Iterator[float]:
         """Find so many in all, some at a time; yield how much work that was."""
+        step = max(1, int(WAYS_SECONDS / self._each))
         while self.more and (found := int(self._at[2])) < until:
-            self._all = kernels.packings(*self._given, min(found + WAYS_AT_ONCE, until, self.most + 1))
-            yield SECONDS_PER_WAY * (int(self._at[2]) - found)
+            self._all = kernels.packings(*self._given, min(found + step, until, self.most + 1))
+            yield self._each * (1 + int(self._at[2]) - found)
 
     @property
     def ways(self) -> tuple[np.ndarray, np.ndarray] | None:
@@ -670,11 +672,6 @@ class Lanes(Market):
         return Certificate(self.rows, times, prices, losses, self.lane, self.until)
 
 
-def _most_ways(instance: PlacementInstance) -> int:
-    """Return the most ways to place some of the jobs that are kept, each with what all of its jobs lose."""
-    return min(MOST_WAYS, MOST_LOSSES // max(1, most_at_once(instance)))
-
-
 @dataclass(frozen=True, eq=False)
 class Response:
     """The jobs' response to given prices."""
@@ -804,6 +801,7 @@ class Pricing:
         self.instance, self.schedule, self.done = instance, schedule, 0.0
         self._nothing = sum_of_durations(instance)
         self._rounds, self._made, self._endless = 0, list[_Volume](), False
+        self._markets, self._spent, self._halves = list[Market](), 0.0, 0
 
     @property
     def proved(self) -> int:
@@ -818,7 +816,7 @@ class Pricing:
 
     def bound(self) -> Bound:
         """Return the best bound so far, with its certificate."""
-        if not self._made:
+        if self.proved <= self._nothing.units:
             return self._nothing
         best, certificate = self._best, self._certificate
         # on a finer grid rounding may cost more
@@ -852,6 +850,7 @@ class Pricing:
         found = self._begin(market, first_grid(self.instance, self.schedule))
         yield from self._grid(found, VOLUME_WORK, VOLUME_WORK)
         yield from self._passes(found, VOLUME_WORK / 2.0, VOLUME_WORK) if plain else self._jobs(found)
+        self.done = 1.0
 
     def _jobs(self, found: _Volume) -> Stage:
         """Go on with prices of jobs: alone if the ways to place them are few, or beside those of capacity."""
@@ -877,6 +876,8 @@ class Pricing:
 
     def _begin(self, market: Market, times: np.ndarray, *given: Any) -> _Volume:
         """Return where rounds begin."""
+        if market not in self._markets:
+            self._markets.append(market)
         self._made.append(_Volume(market, times, *given))
         return self._made[-1]
 
@@ -901,14 +902,16 @@ class Pricing:
         ``most`` is the work of all rounds on these prices in the first pass, ``last`` that in the last one;
         if there is more than one and they are endless, there is always another, until no step gains anything.
         """
-        endless, finest = self._endless and most < last, False
+        endless, finest, self._halves = self._endless and most < last, False, 1
         while True:
+            before = self._rounds, method.market.work
             yield from self._grid(method, most, last)
             while method.market.work <= most and not finest:
                 finest = not method.refine()
                 if not finest:
                     yield from self._grid(method, most, last)
-            if most >= last and not endless:
+            idle = self._rounds > before[0] and method.market.work == before[1]  # nothing is too full
+            if idle or (most >= last and not endless):
                 return
             most, finest = 2.0 * most, False
 
@@ -921,15 +924,14 @@ class Pricing:
             if enough or method.settled or market.work > most:
                 break
             yield self._step(method)
-            half = method is not self._made[0]
-            self.done = max(self.done, (half + min(1.0, market.work / last)) / 2.0)
+            self.done = max(self.done, (self._halves + min(1.0, market.work / last)) / 2.0)
 
     def _step(self, method: _Volume) -> float:
         """Do a round, and return how much work it was."""
-        begun = method.market.work
         method.step()
         self._rounds += 1
-        return (method.market.work - begun) / method.market.per_second
+        before, self._spent = self._spent, sum(one.work / one.per_second for one in self._markets)
+        return self._spent - before
 
 
 def first_grid(instance: PlacementInstance, schedule: Schedule) -> np.ndarray:

@@ -141,7 +141,7 @@ def _turns(best: _Best, *, exact: bool) -> list[Turn]:
     limited, each = math.isfinite(best.budget.time_limit), len(best.instance.jobs) if exact else 0
     pricing = Pricing(best.instance, best.decision)
     prices = _by_prices(best, pricing, endless=limited)
-    search = _by_search(best, UNTIL_TIME if limited else MOST_ROUNDS, shared=exact)
+    search = _by_search(best, pricing, UNTIL_TIME if limited else MOST_ROUNDS, shared=exact)
     turns = [
         Turn(prices, PRICES, ahead=each * PRICES_FIRST),
         Turn(search, SEARCHED if exact else SEARCH_ALONE, ahead=each * SEARCH_FIRST),
@@ -167,7 +167,7 @@ def _by_prices(best: _Best, pricing: Pricing, *, endless: bool) -> Stage:
         best.limit(found.units, found.method, found.certificate)
 
 
-def _by_search(best: _Best, rounds: int, *, shared: bool) -> Stage:
+def _by_search(best: _Best, pricing: Pricing, rounds: int, *, shared: bool) -> Stage:
     """Search for so many rounds; what is found is ``shared`` at once, or if it suffices, or in the end."""
     searching, spent = Searching(best.instance), 0.0
     try:
@@ -176,6 +176,7 @@ def _by_search(best: _Best, rounds: int, *, shared: bool) -> Stage:
             if spent >= STEP:
                 if shared or gap(best.instance, int(searching.cost), best.bound) <= best.budget.gap:
                     _offer(best, searching)
+                best.done = min(pricing.done, searching.done)
                 best.tell(searching.maker, value=searching.cost / MILLION)
                 yield spent
                 spent = 0.0

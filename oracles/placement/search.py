@@ -62,8 +62,9 @@ BATCH_WORK, MOST_BATCH = 160_000, 200
 MOST_KEPT = 10**6
 """Jobs that run at the epochs which the local search keeps, about so many in all."""
 
-WORK_PER_PLACE, BATCH_SECONDS = 1e-6, 0.015
-"""About the seconds that a core takes for a job on a machine in a simulation, and for a batch of rounds."""
+JOB_SECONDS, PLACE_SECONDS, PLAN_SECONDS, BATCH_SECONDS = 1e-5, 5e-7, 2e-7, 0.015
+"""About the seconds that a core takes for a job in a simulation, and more for each machine; for a planned
+job, by the number of all and of machines; and for a batch of rounds."""
 
 ANNEALED = ", improved by annealing"
 UNTIL_TIME = 10**9
@@ -228,7 +229,7 @@ def search(
     """Return a good schedule of all jobs, known in advance, and what made it.
 
     First list schedules by several keys and rules. Then those in which jobs that waited for long get
-    reservations, by settings drawn at random for each part of the time (:meth:`_Search.rollouts`). Then
+    reservations, by settings drawn at random for each part of the time (``Searching._rollouts``). Then
     plans: in the order of such keys each job is planned as early as it fits beside those planned before it,
     whether they come earlier or later; so a long job does not start where it would delay many short ones.
     Plans are played, and those that contention upsets are also played as mere orders. Last, simulated
@@ -238,10 +239,9 @@ def search(
     (:func:`.annealing.cooling`), and the best of all rounds counts: with more rounds or time, what is
     returned is never worse.
 
-    The first list schedule is made in any case. With a time limit, how many rounds there are depends on the
-    machine's speed; by default there are as many as the size allows (:data:`SEARCH_WORK`), or until the time
-    is up if there is a limit. The search ends within ``budget.gap`` of ``bound``, a lower bound of the cost
-    in millionths of a second.
+    The first list schedule is made in any case. By default there are :data:`MOST_ROUNDS`, with a time limit
+    as many as there is time for. The search ends within ``budget.gap`` of ``bound``, a lower bound of the
+    cost in millionths of a second.
     """
     state = Searching(instance)
     if rounds is None:
@@ -291,7 +291,8 @@ class Searching:
     @property
     def _simulated(self) -> float:
         """The work of a simulation."""
-        return len(self.instance.jobs) * len(self.instance.setting.capacity) * WORK_PER_PLACE
+        machines = len(self.instance.setting.capacity)
+        return len(self.instance.jobs) * (JOB_SECONDS + PLACE_SECONDS * machines)
 
     def _lists(self) -> Iterator[float]:
         """Try list schedules."""
@@ -377,7 +378,7 @@ class Searching:
         for first in range(0, n, step):
             batch = order[first : first + step]
             kernels.plan(instance.table, factor, batch, (ticks, piece, free, size), start, rows, spans)
-            yield len(batch) * each * WORK_PER_PLACE
+            yield len(batch) * each * PLAN_SECONDS
         return start, (rows, spans)
 
     def _anneal(self, rng: np.random.Generator, rounds: int) -> Iterator[float]:

@@ -244,6 +244,38 @@ def test_a_longer_run_never_ends_worse(few: int, monkeypatch: pytest.MonkeyPatch
     assert "decision epochs" in found[-1].method
 
 
+def test_prices_end_where_nothing_is_too_full(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Jobs contend for lack of better places, but none of them waits, and there is no room for lanes."""
+    monkeypatch.setattr(placement_bound, "LANE_SUMS", 0)
+    job = {"duration": 50, "instances": 4, "gpus": 1, "cpus": 0, "memory": 0}
+    machines = [{"gpus": 8, "cpus": 1, "memory": 1}] * 30
+    instance = PlacementInstance(machines=machines, jobs=[{"submit": i, **job} for i in range(50)], **SLOW)
+    pricing = placement_bound.Pricing(instance, list_schedule(instance))
+    assert sum(1 for _ in pricing.steps(endless=True)) < 1000
+    assert instance.units(list_schedule(instance)) > pricing.proved == pricing.bound().units
+
+
+def test_many_jobs_or_machines_need_no_room_for_packings() -> None:
+    packings = placement_bound._Packings(gangs(41, (1,) * 20_000, 3))
+    assert packings.ways is None
+    assert not packings.more
+    assert sum(array.nbytes for array in packings._given[2]) < 10**7
+
+
+@pytest.mark.parametrize("at_once", [1, 2, 7])
+def test_packings_are_the_same_with_pauses(at_once: int) -> None:
+    instance = gangs(6, (4, 4, 3), 5, **SLOW)
+    whole, parts = placement_bound._Packings(instance), placement_bound._Packings(instance)
+    assert len(list(whole.steps(whole.most + 1))) == 1
+    for until in range(at_once, 2000, at_once):
+        assert all(work > 0.0 for work in parts.steps(until))
+    assert whole.ways is not None
+    assert parts.ways is not None
+    assert 10 < len(whole.ways[0]) < 2000
+    for one, other in zip(whole.ways, parts.ways, strict=True):
+        assert np.array_equal(one, other)
+
+
 @pytest.mark.parametrize("most", [0, 1, 3, 10])
 def test_the_bound_looks_at_its_budget_in_every_round(most: int, monkeypatch: pytest.MonkeyPatch) -> None:
     plain, answers = placement_bound.Market.respond, [0]
