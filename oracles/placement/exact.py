@@ -28,6 +28,7 @@ from .exact_kernels import (
     BEST,
     CUT,
     NODES,
+    STEPS,
     Costs,
     Tariff,
     Tree,
@@ -57,8 +58,9 @@ MOST_LEAVES = 2_000_000
 SHARES = 0.2, 0.25, 1 / 3, 0.5, 1.0
 """How much of the rest of the gap each search of the tree is to close; what cannot cost less waits."""
 
-SLICE = 10**7
-"""Steps of the branch and bound between two looks at the clock, times the squares of jobs and machines."""
+SLICE, SLICE_SECONDS = 10**7, 0.25
+"""Steps of the branch and bound between two looks at the clock, times the squares of jobs and machines; and
+about the seconds that a core takes for them."""
 
 SECONDS_PER_ENTRY = 5e-4
 """The estimated time to declare the program and to pass it to HiGHS, by the number of machines times the
@@ -598,26 +600,26 @@ class Branching:
         """Search only for what costs less than this."""
         self._tree.cursor[BEST] = min(self.best, cost)
 
-    def steps(self, within: float, prices: Callable[[], Tariff | None]) -> Iterator[None]:
-        """Search the tree several times, by the prices of then, up to the gap ``within``."""
+    def steps(self, within: float, prices: Callable[[], Tariff | None]) -> Iterator[float]:
+        """Search the tree several times, by the prices of then, up to the gap ``within``; yield work."""
         instance, tree, cursor = self.instance, self._tree, self._tree.cursor
         setting, same = instance.setting, first_equal(instance.setting.capacity)
         fixed = (setting.slowdown.contention, min(setting.window, len(instance.jobs)))
-        steps = max(1, SLICE // (len(instance.jobs) ** 2 + len(same) ** 2))
+        each = len(instance.jobs) ** 2 + len(same) ** 2
         for share in SHARES:
             cursor[CUT], costs, done = cursor[BEST], _costs(instance, prices()), False
             open_root(instance.table, tree, costs, *fixed, same)
             self.low = min(self.best, max(self.low, int(tree.bound[0])))
             goal = self.low + int(share * (self.best - self.low))
-            yield
+            yield SLICE_SECONDS * each / SLICE
             while not done:
-                best = self.best
+                best, before = self.best, int(cursor[STEPS])
                 slack = max(best - goal, int(0.5 * within * (best - instance.unavoidable)))
-                done = explore(instance.table, tree, costs, *fixed, slack, same, steps)
+                done = explore(instance.table, tree, costs, *fixed, slack, same, max(1, SLICE // each))
                 self._found |= self.best < best
                 if done:
                     self.low = max(self.low, min(self.best, int(cursor[CUT])))
-                yield
+                yield SLICE_SECONDS * each * (int(cursor[STEPS]) - before) / SLICE
             if gap(instance, self.best, self.low) <= within:
                 return
 

@@ -47,11 +47,8 @@ PRICES, TREE, SEARCHED = 3.0, 5.0, 2.0
 SEARCH_ALONE = 7.0
 """The share of the search where there is no branch and bound."""
 
-PRICES_FIRST, SEARCH_FIRST = 0.3, 0.02
-"""Work for each job that is done before the branch and bound begins."""
-
-SLICE_SECONDS = 0.25
-"""About the seconds that a core takes for a step of the branch and bound."""
+PRICES_FIRST, SEARCH_FIRST = 3e-4, 0.02
+"""Work that is done before the branch and bound begins: by the cube of the number of jobs, and by it."""
 
 
 class _Best(Best[Schedule, int]):
@@ -138,13 +135,13 @@ def _few(instance: PlacementInstance) -> bool:
 
 def _turns(best: _Best, *, exact: bool) -> list[Turn]:
     """Return the rounds on prices, the search and, if ``exact``, the branch and bound, which begins later."""
-    limited, each = math.isfinite(best.budget.time_limit), len(best.instance.jobs) if exact else 0
+    limited, few = math.isfinite(best.budget.time_limit), len(best.instance.jobs) if exact else 0
     pricing = Pricing(best.instance, best.decision)
     prices = _by_prices(best, pricing, endless=limited)
     search = _by_search(best, pricing, UNTIL_TIME if limited else MOST_ROUNDS, shared=exact)
     turns = [
-        Turn(prices, PRICES, ahead=each * PRICES_FIRST),
-        Turn(search, SEARCHED if exact else SEARCH_ALONE, ahead=each * SEARCH_FIRST),
+        Turn(prices, PRICES, ahead=PRICES_FIRST * few**3),
+        Turn(search, SEARCHED if exact else SEARCH_ALONE, ahead=SEARCH_FIRST * few),
     ]
     if exact:
         turns.append(Turn(_by_branching(best, pricing, math.inf if limited else EXACT_NODES), TREE))
@@ -193,7 +190,7 @@ def _offer(best: _Best, searching: Searching) -> None:
 def _by_branching(best: _Best, pricing: Pricing, most_nodes: float) -> Stage:
     """Branch and bound from the best schedule so far, each time by the best prices so far."""
     branching = Branching(best.instance, best.decision)
-    for _ in branching.steps(best.budget.gap, pricing.tariff):
+    for work in branching.steps(best.budget.gap, pricing.tariff):
         if branching.best < best.value:
             best.offer(branching.schedule, BRANCHED)
         best.limit(branching.low, BRANCHED)
@@ -201,7 +198,7 @@ def _by_branching(best: _Best, pricing: Pricing, most_nodes: float) -> Stage:
         best.tell(f"{branching.nodes} nodes")
         if branching.nodes >= most_nodes:
             return
-        yield SLICE_SECONDS
+        yield work
 
 
 def _take(best: _Best, found: Exact) -> WhyStopped:

@@ -230,7 +230,7 @@ def test_a_longer_run_never_ends_worse(few: int, monkeypatch: pytest.MonkeyPatch
     monkeypatch.setattr(placement_exact, "SLICE", 10**5)
     monkeypatch.setattr(optimum, "STEP", 1e-3)
     monkeypatch.setattr(optimum, "PRICES_FIRST", 1e-3)
-    monkeypatch.setattr(optimum, "SLICE_SECONDS", 1e-2)
+    monkeypatch.setattr(placement_exact, "SLICE_SECONDS", 1e-2)
     instance, found = gangs(9, (4, 4, 3), 8, **SLOW), []
     for most in (0, 5, 12, 30, 70, 150, 300, 3000):
         monkeypatch.setattr(optimum, "Budget", lambda gap, _, most=most: Asked(most, gap))
