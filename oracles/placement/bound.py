@@ -990,10 +990,10 @@ class _Volume:
         direction = np.where((self.prices > 0.0) | (self.excess > 0.0), self.excess, 0.0)
         other = np.where((self.losses > 0.0) | (self.lost > 0.0), self.lost, 0.0)
         norm = float((length * direction**2).sum() + (self.length * other**2).sum())
-        if norm <= 0.0:
+        step = self.ambition * abs(self.bound) / norm if norm > 0.0 else math.inf
+        if step == math.inf:  # nothing is too full, or so little that no number is large enough
             self.ambition = 0.0
             return
-        step = self.ambition * abs(self.bound) / norm
         prices = np.maximum(0.0, self.prices + step * direction)
         losses = np.maximum(0.0, self.losses + step * other)
         found = self.market.respond(self.times, prices, losses)

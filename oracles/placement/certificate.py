@@ -33,13 +33,13 @@ def of_offline(instance: PlacementInstance, optimum: Optimum[Schedule]) -> tuple
     schedule = optimum.decision
     decision = [[int(start), schedule.of_job(job).tolist()] for job, start in enumerate(schedule.start)]
     kept = optimum.certificate
-    few = len(instance.jobs) <= MOST_JOBS  # the methods that only search have no prices
+    few = len(instance.jobs) <= MOST_JOBS
     rows = kept.rows
     if (
         rows is None
         or len(kept.lane)
         or any(row != Row(row.resource, 0) for row in rows)
-        or (few and not rows)
+        or few  # whose optimum may have been proved after a few rounds on prices
     ):
         kept = lower_bound(instance, schedule=schedule, plain=True).certificate
     proof = {"search": 0, **_prices(instance, kept)}

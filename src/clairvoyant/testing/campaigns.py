@@ -265,9 +265,10 @@ def _certified(instance: Instance, optimum: Optimum) -> tuple[dict[str, Any], di
 
 
 def _beyond(instance: Instance, optimum: Optimum) -> bool:
-    """Return whether a branch and bound proved more than certificates of so many jobs hold, and says so."""
+    """Return whether a tree or prices of jobs proved more than certificates of many jobs hold, and say so."""
     many = isinstance(instance, PlacementInstance) and len(instance.jobs) > MOST_JOBS
-    return many and "branch and bound" in optimum.method and UNCERTIFIED in optimum.status
+    more = "branch and bound" in optimum.method or "prices of jobs" in optimum.method
+    return many and more and UNCERTIFIED in optimum.status
 
 
 def _agree(name: str, optimum: Optimum, statement: Statement, *, tight: bool) -> None:
