@@ -216,12 +216,18 @@ class _Stepped:
             self._new.append(np.array(self._highs.getSolution().col_value))
 
     def close(self) -> None:
-        """End the thread."""
+        """End the thread, whatever interrupts that: HiGHS must not be there any more when Python ends."""
+        interrupted: KeyboardInterrupt | None = None
         self._stop = True
         self._turn.release()
-        if self._thread.is_alive():
-            self._thread.join()
+        while self._thread.is_alive():
+            try:
+                self._thread.join()
+            except KeyboardInterrupt as error:
+                interrupted = error
         self._highs = None  # which holds on to this object for its callback
+        if interrupted is not None:
+            raise interrupted
 
 
 def _in_highs(program: PyomoProgram, options: dict[str, Any]) -> tuple[Any, list[tuple[Any, ...]]]:

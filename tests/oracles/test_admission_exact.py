@@ -415,11 +415,12 @@ def test_a_bound_below_the_value_is_an_error(monkeypatch: pytest.MonkeyPatch, so
         solve(instance, exactly(), None, found)
 
 
-def test_threads_end_with_the_search() -> None:
-    def stop(_: float, text: str, **__: float) -> None:
-        if text == "HiGHS":
-            raise KeyboardInterrupt
+def stop(_: float, text: str, **__: float) -> None:
+    if text == "HiGHS":
+        raise KeyboardInterrupt
 
+
+def test_threads_end_with_the_search() -> None:
     before = threading.active_count()
     with pytest.raises(KeyboardInterrupt):
         staged(admission_exact.by_highs)(LARGER, exactly(), stop)
@@ -429,6 +430,23 @@ def test_threads_end_with_the_search() -> None:
     assert next_to_none.bound > 249.96
     gc.collect()
     assert not [one for one in gc.get_objects() if type(one) is admission_exact._Stepped]
+
+
+def test_a_thread_that_is_not_awaited_at_first_ends_all_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+    join, tried = threading.Thread.join, []
+
+    def interrupted(thread: threading.Thread) -> None:
+        tried.append(thread)
+        if len(tried) == 1:
+            raise KeyboardInterrupt
+        join(thread)
+
+    before = threading.active_count()
+    monkeypatch.setattr(threading.Thread, "join", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        staged(admission_exact.by_highs)(LARGER, exactly(), stop)
+    assert len(tried) == 2
+    assert threading.active_count() == before
 
 
 @pytest.mark.parametrize("seed", range(3))
