@@ -900,7 +900,7 @@ class Pricing:
         """Do rounds on finer and finer grids, then again with twice the work, and so on.
 
         ``most`` is the work of all rounds on these prices in the first pass, ``last`` that in the last one;
-        if there is more than one and they are endless, there is always another, until no step gains anything.
+        if there is more than one and they are endless, there is always another, unless nothing is too full.
         """
         endless, finest, self._halves = self._endless and most < last, False, 1
         while True:
