@@ -25,7 +25,7 @@ KEPT = Path(__file__).resolve().parents[1] / "docs" / "scaling"
 ENOUGH = 10.0
 """Seconds of a processor after which nothing larger is tried."""
 AT_MOST = 60.0
-"""Seconds of a processor after which a cell is stopped."""
+"""Seconds of a processor after which a cell is stopped; what is loaded and compiled before does not count."""
 SOLVE_SECONDS = 20.0
 """The time limit of an oracle."""
 
@@ -83,6 +83,7 @@ def measured(problem: str, kind: str, name: str, step: int) -> Cell:
     run_on(cv.generate(problem, seed=0, **tiny), kind, name)
     instance, loaded = LADDERS[problem].make(problem, step), peak()
     start = time.process_time()
+    resource.setrlimit(resource.RLIMIT_CPU, (int(start + AT_MOST), int(start + AT_MOST) + 5))
     found = run_on(instance, kind, name)
     return {
         "size": int(instance.facts()[LADDERS[problem].counts]),
@@ -106,12 +107,7 @@ def run_on(instance: Any, kind: str, name: str) -> Cell:
 def apart(problem: str, kind: str, name: str, step: int) -> Cell:
     """Return the cell, measured in a process that ends when it takes too long; then only that is known."""
     command = [sys.executable, "-m", "benchmarks.scaling", "--problem", problem, "--name", name]
-    told = subprocess.run(
-        [*command, "--cell", kind, str(step)],
-        capture_output=True,
-        text=True,
-        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_CPU, (int(AT_MOST), int(AT_MOST) + 5)),
-    )
+    told = subprocess.run([*command, "--cell", kind, str(step)], capture_output=True, text=True)
     common = {"kind": kind, "name": name, "step": step}
     if told.returncode < 0:
         return {**common, "size": None, "over": AT_MOST}
