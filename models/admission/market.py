@@ -27,11 +27,12 @@ SETTLED = 4e-6
 class Market:
     """Jobs, all of which can finish and at least one, and the groups of machines, as arrays for the kernels.
 
-    A price here is that of the whole of a group, so that all have one scale.
+    A price here is that of the whole of a group, so that all have one scale. Where the jobs are a sample, a
+    ``share`` of every group is theirs.
     """
 
-    def __init__(self, setting: Setting, jobs: Sequence[Job]) -> None:
-        self.setting, self.jobs = setting, jobs
+    def __init__(self, setting: Setting, jobs: Sequence[Job], share: float = 1.0) -> None:
+        self.setting, self.jobs, self.share = setting, jobs, share
         self.members = (groups(setting.worker_units), groups(setting.server_units))
         self.capacity = tuple(
             _grouped(member, units) / UNIT
@@ -111,7 +112,7 @@ class Market:
         used = (np.empty(self.shapes[0]), np.empty(self.shapes[1]))
         payoffs = np.zeros(len(self.jobs))
         kernels.price_jobs(self.packed, self.sides, prices[0], prices[1], used[0], used[1], payoffs)
-        bound = float(payoffs.sum() + sum(p.sum() for p in prices))
+        bound = float(payoffs.sum() + self.share * sum(p.sum() for p in prices))
         return Response(bound, payoffs, used[0], used[1])
 
 
@@ -175,9 +176,8 @@ class Volume:
         """Whether the expected gain of a step is negligible."""
         return self.ambition < SETTLED
 
-    @staticmethod
-    def _excess(found: Response) -> np.ndarray:
-        return np.concatenate([found.used_workers.ravel(), found.used_servers.ravel()]) - 1.0
+    def _excess(self, found: Response) -> np.ndarray:
+        return np.concatenate([found.used_workers.ravel(), found.used_servers.ravel()]) - self.market.share
 
     def step(self) -> None:
         """Move the best prices along the average excess, as far as a gain of ``ambition`` asks (Polyak)."""

@@ -48,6 +48,10 @@ VOLUME, COLUMNS = "volume method", "column generation"
 VOLUME_ROUNDS, LEAST_ROUNDS = 2000, 50
 COLUMN_ROUNDS = 300
 
+COARSER, FEWEST, SAMPLED_ROUNDS = 4, 25, 30
+"""It begins at prices for every job out of a power of this, of at least so many jobs, then those of the power
+below, after so many rounds each."""
+
 VOLUME_WORK = 75.0
 """The work of all rounds of the volume method, if they are more than :data:`LEAST_ROUNDS`."""
 
@@ -182,10 +186,12 @@ def volume(instance: AdmissionInstance, budget: Budget, rounds: int = VOLUME_ROU
     Machines of a group have equal prices. In the rounds, a slot's cost is replaced by its convex hull in the
     number of workers; at the end the exact subroutine prices the jobs that gain anything.
     """
-    jobs = able(instance)
-    if not jobs:
+    if not able(instance):
         return without_prices(instance)
-    method = Volume(Market(instance.setting, jobs))
+    for begun, _ in _begun(instance):
+        method = begun
+        if budget.over:
+            break
     for _ in _rounds(method, method.step, rounds, budget):
         pass
     return _priced(instance, method, VOLUME, budget)
@@ -218,10 +224,53 @@ def _rounds(method: Any, step: Callable[[], None], rounds: int, budget: Budget) 
 
 def by_volume(best: Best) -> Stage:
     """Bound by :func:`volume`, for :func:`volume_rounds`."""
-    jobs, rounds = able(best.instance), volume_rounds(best.instance)
-    if jobs:
-        method = Volume(Market(best.instance.setting, jobs))
-        yield from _told(best, method, VOLUME, _rounds(method, method.step, rounds, best.budget), rounds)
+    rounds, spent = volume_rounds(best.instance), 0.0
+    if not able(best.instance):
+        return
+    try:
+        for method, work in _begun(best.instance):
+            spent += work
+            if spent >= STEP:
+                best.tell(f"{VOLUME}, samples of the jobs", bound=(1.0 + 2.0 * ROUNDING) * method.bound)
+                yield spent
+                spent = 0.0
+    except GeneratorExit:
+        best.limit_by(_priced(best.instance, method, VOLUME, best.budget))
+        raise
+    yield from _told(best, method, VOLUME, _rounds(method, method.step, rounds, best.budget), rounds)
+
+
+def _begun(instance: AdmissionInstance) -> Iterator[tuple[Volume, float]]:
+    """Yield the volume method at the prices of samples of the jobs, small ones first, and each round's work.
+
+    A sample has the part of the capacity that it is of the jobs, so that its prices are near those of all.
+    """
+    jobs, each = able(instance), volume_work(instance)
+    market = Market(instance.setting, jobs)
+    method = Volume(market)
+    yield method, each
+    for every in samples(len(jobs)):
+        some = jobs[::every]
+        sampled = Volume(Market(instance.setting, some, len(some) / len(jobs)), method.prices)
+        while sampled.round < SAMPLED_ROUNDS and not sampled.settled:
+            sampled.step()
+            yield method, each / every
+        method = min(method, Volume(market, sampled.prices), key=lambda one: one.bound)
+        yield method, each
+
+
+def samples(jobs: int) -> list[int]:
+    """Return out of how many jobs one is in each sample, the smallest one first."""
+    every = [1]
+    while every[0] * COARSER * FEWEST <= jobs:
+        every.insert(0, every[0] * COARSER)
+    return every[:-1]
+
+
+def begin_work(instance: AdmissionInstance) -> float:
+    """Return the work of the volume method on samples, about the seconds of a core."""
+    each = [1.0 + SAMPLED_ROUNDS / every for every in samples(len(able(instance)))]
+    return volume_work(instance) * (1.0 + sum(each))
 
 
 def by_columns(best: Best) -> Stage:

@@ -11,6 +11,7 @@ from ..base import Budget, Optimum, OracleEntry, ProgressCallback, WhyStopped
 from ..turns import Stage, Turn, in_turns
 from .bound import (
     Priced,
+    begin_work,
     by_columns,
     by_volume,
     lagrangian_bound,
@@ -127,10 +128,10 @@ def _turns(best: Best, method: str) -> list[Turn]:
     exact = math.inf if limited or not rough else EXACT_WORK
     turns = []
     if rough or (tree and many):
-        each, rounds = volume_work(instance), volume_rounds(instance)
-        first = min(FIRST_ROUNDS, rounds) * each
+        begin, each, rounds = begin_work(instance), volume_work(instance), volume_rounds(instance)
+        first = begin + min(FIRST_ROUNDS, rounds) * each
         ahead = min(first, PRICES_FIRST) if rough else first
-        most = rounds * each + COLUMN_WORK * _few(instance)
+        most = begin + rounds * each + COLUMN_WORK * _few(instance)
         stage = _by_prices(best) if rough else by_volume(best)
         turns.append(Turn(stage, PRICES, most if rough else first, ahead))
     if tree:

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from clairvoyant.models.admission.generate import generate
 from clairvoyant.models.admission.instance import AdmissionInstance
 from clairvoyant.models.admission.jobs import Job
-from clairvoyant.models.admission.market import Market, groups
+from clairvoyant.models.admission.market import Market, Volume, groups
 from clairvoyant.models.admission.program import able
 from clairvoyant.models.admission.schedule import TooLargeError, cheapest_schedule
 from clairvoyant.oracles.admission import bound as admission_bound
@@ -26,6 +26,7 @@ from clairvoyant.oracles.admission.bound import (
     volume,
     without_prices,
 )
+from clairvoyant.oracles.admission.search import search
 from clairvoyant.oracles.base import Budget
 from clairvoyant.testing.admission import instances
 
@@ -201,6 +202,67 @@ def test_volume_comes_close_to_columns() -> None:
     exact = columns(instance, Budget(*FOREVER), start=rough)
     assert exact.bound <= rough.bound * (1.0 + 1e-9)
     assert rough.bound <= 1.01 * exact.bound
+
+
+@given(instances(max_horizon=6, max_machines=4, min_jobs=1, max_jobs=9, max_chunks=8), st.integers(1, 3))
+@hypothesis_settings(max_examples=40, deadline=None)
+def test_samples_of_the_jobs_only_begin_the_prices(instance: AdmissionInstance, fewest: int) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(admission_bound, "FEWEST", fewest)
+        patch.setattr(admission_bound, "COARSER", 2)
+        assert admission_bound.samples(len(instance.jobs)) or len(instance.jobs) < 2 * fewest
+        found = volume(instance, Budget(*FOREVER), rounds=40)
+        at_once = volume(instance, Budget(*FOREVER), rounds=0)
+    again, _ = lagrangian_bound(instance, found.worker_prices, found.server_prices)
+    assert found.bound == pytest.approx(again, rel=1e-9)
+    assert found.bound <= at_once.bound * (1.0 + 1e-9) <= without_prices(instance).bound * (1.0 + 2e-9)
+    for prices in (found, at_once):
+        schedule = search(instance, prices, Budget(*FOREVER), iterations=30)
+        assert prices.bound >= instance.rewards(schedule).sum()
+
+
+def test_a_sample_has_its_part_of_the_capacity() -> None:
+    instance = made(3)
+    jobs = able(instance)
+    twice, once = Market(instance.setting, [*jobs, *jobs]), Market(instance.setting, jobs, 0.5)
+    rng = np.random.default_rng(0)
+    prices = twice.split(rng.random(sum(int(np.prod(shape)) for shape in twice.shapes)))
+    all_of_it, half = twice.respond(prices), once.respond(prices)
+    assert half.bound == pytest.approx(all_of_it.bound / 2.0, rel=1e-12)
+    first, second = Volume(twice), Volume(once)
+    assert second.excess == pytest.approx(first.excess / 2.0, rel=1e-12, abs=1e-12)
+    for _ in range(50):
+        first.step()
+        second.step()
+    assert second.prices == pytest.approx(first.prices, rel=1e-6, abs=1e-9)
+    assert 2.0 * second.bound == pytest.approx(first.bound, rel=1e-9)
+    assert first.bound < 0.9 * Volume(twice).bound
+
+
+def test_samples_halve_the_way_to_the_best_prices(monkeypatch: pytest.MonkeyPatch) -> None:
+    instance = generate("large", 0, jobs=400, horizon=30, fit="short")
+    assert admission_bound.samples(400) == [16, 4]
+    work = admission_bound.begin_work(instance) / admission_bound.volume_work(instance)
+    sampled = volume(instance, Budget(*FOREVER), rounds=1)
+    monkeypatch.setattr(admission_bound, "samples", lambda _: [])
+    plain, best = (volume(instance, Budget(*FOREVER), rounds=n) for n in (math.ceil(1 + work), 200))
+    assert sampled.bound - best.bound < 0.5 * (plain.bound - best.bound)
+
+
+@pytest.mark.parametrize("steps", [1, 3, 4])
+def test_prices_of_samples_count_when_they_are_interrupted(
+    steps: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(admission_bound, "STEP", 0.0)
+    monkeypatch.setattr(admission_bound, "SAMPLED_ROUNDS", 2)
+    monkeypatch.setattr(admission_bound, "FEWEST", 5)
+    instance = made(4, jobs=20)
+    best = begun(instance, Budget(*FOREVER))
+    before, stage = best.bound, admission_bound.by_volume(best)
+    for _ in range(steps):
+        next(stage)
+    stage.close()
+    assert (best.bound < 0.999 * before) == (steps == 4)
 
 
 def test_prices_without_prices_are_those_at_zero() -> None:
