@@ -26,7 +26,7 @@ with stopwatch.stopped():
         del sys.modules["coverage"]
     # What the first call of a kernel would do by itself, while the clock goes.
     entrypoints.init_all()  # type: ignore[no-untyped-call]
-    numba.typeof(np.empty(0))  # for which NumPy loads masked arrays
+    numba.typeof(np.empty(0))  # type: ignore[no-untyped-call]  # NumPy loads masked arrays for it
 
 __all__ = ["KERNELS", "njit"]
 
