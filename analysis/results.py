@@ -85,6 +85,8 @@ def plot_results(
         middle, low, high = zip(*map(_point, samples), strict=True)
         curves[policy] = (middle, low, high) if bands else (middle, [np.nan] * len(low), [np.nan] * len(high))
     plot_bands(ax, places, curves)
+    if ax.get_xscale() == "linear" and (places == np.round(places)).all():
+        ax.locator_params(axis="x", integer=True)  # there are no 1.25 machines
     unit = compared["unit"].iloc[0]
     share = "total / optimum" if compared["minimised"].iloc[0] else "optimum / total"
     name = f"ratio: {share}" if measure == "ratio" else "regret" + (f" ({unit})" if unit else "")

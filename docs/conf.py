@@ -35,6 +35,8 @@ os.environ["IPYTHONDIR"] = kernels.name
 settings = Path(kernels.name, "profile_default", "ipython_kernel_config.py")
 settings.parent.mkdir()
 settings.write_text("c.IPKernelApp.matplotlib = 'inline'\nc.InlineBackend.figure_formats = {'svg'}\n")
+# Pages take no results from a store of the user, and do not wait for who writes to it.
+os.environ["CLAIRVOYANT_STORE"] = str(Path(kernels.name, "store.sqlite"))
 
 # Pages whose code runs each time; the tutorials hold their outputs, which `make notebooks` compares.
 nb_execution_mode = "force"

@@ -11,7 +11,16 @@ from matplotlib.axes import Axes
 from matplotlib.patches import FancyArrowPatch, Rectangle
 
 import clairvoyant as cv
-from clairvoyant.analysis.plots import INK, PALETTE, house_style, name_axes, new_figure, plot_bands, to_svg
+from clairvoyant.analysis.plots import (
+    INK,
+    PALETTE,
+    candidates,
+    house_style,
+    name_axes,
+    new_figure,
+    plot_bands,
+    to_svg,
+)
 from clairvoyant.analysis.selection.regret import over_time
 
 BLUE, ORANGE, TEAL, RED, GREEN = PALETTE[:5]
@@ -42,6 +51,11 @@ def arrow(
     )
 
 
+def colour_of(policy: str) -> str:
+    """Return the colour that a policy has in all plots."""
+    return candidates(policy)[0].colour
+
+
 def instance() -> Any:
     """Draw ports, servers and edges, and below them who arrives when."""
     one = cv.generate("allocation", size="tiny", seed=1, slots=24)
@@ -68,25 +82,23 @@ def instance() -> Any:
 
 
 def event() -> Any:
-    """Draw equal slots of one problem, and the events of another."""
+    """Draw the events of one problem, and equal slots of another."""
     one = cv.generate("placement", size="tiny", seed=1)
     run = cv.play("fifo-firstfit", one, keep_decisions=True)
     schedule = one.schedule_of(run.decisions)
     figure, (above, below) = new_figure(2, height=1.3)
-    for t in range(13):
-        above.axvline(t, color=INK, lw=1.5)
-    above.set(xlim=(-0.3, 12.3), yticks=[], title="slots: a decision in each")
-    name_axes(above, "slot", "")
     minutes = 60_000.0
     for ticks, colour, label in (
         (np.unique(one.jobs.submit), ORANGE, "a job is submitted"),
         (np.unique(schedule.finish), BLUE, "a job ends"),
     ):
-        below.vlines(np.asarray(ticks) / minutes, 0, 1, color=colour, lw=1.5, label=label)
-    below.set(yticks=[], xlim=(0, None))
-    below.set_title("events: a decision where something happens", pad=26)
-    below.legend(loc="lower center", bbox_to_anchor=(0.5, 0.95), ncols=2)
-    name_axes(below, "minutes", "")
+        above.vlines(np.asarray(ticks) / minutes, 0, 1, color=colour, lw=1.5, label=label)
+    above.set(yticks=[], xlim=(0, None), title="events: a decision where something happens")
+    name_axes(above, "minutes", "")
+    for t in range(13):
+        below.axvline(t, color=INK, lw=1.5)
+    below.set(xlim=(-0.3, 12.3), yticks=[], title="slots: a decision in each")
+    name_axes(below, "slot", "")
     return figure
 
 
@@ -146,7 +158,7 @@ def regret() -> Any:
     ax = new_figure(height=2.4)[1]
     slots, earned = np.arange(1, len(behind) + 1), np.cumsum(run.rewards)
     ax.plot(slots, earned + behind, "-", color=INK, label="the optimum")
-    ax.plot(slots, earned, "--", color=BLUE, label="CUCB")
+    ax.plot(slots, earned, "--", color=colour_of("cucb"), label="CUCB")
     ax.fill_between(slots, earned, earned + behind, color=ORANGE, alpha=0.35, lw=0, label="regret")
     ax.legend()
     return name_axes(ax, "slot", "reward so far").figure
@@ -162,7 +174,7 @@ def ratio() -> Any:
         totals = [cv.play(name, day).total for day in days]
         low = np.mean([b.value / t for b, t in zip(bounds, totals, strict=True)])
         high = np.mean([b.bound / t for b, t in zip(bounds, totals, strict=True)])
-        ax.plot([low, high], [place, place], "-", lw=7, color=PALETTE[place], solid_capstyle="butt")
+        ax.plot([low, high], [place, place], "-", lw=7, color=colour_of(name), solid_capstyle="butt")
     ax.set(yticks=range(len(names)), yticklabels=names, ylim=(len(names) - 0.5, -0.5))
     return name_axes(ax, "optimum / policy: somewhere in the bar", "").figure
 

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable
 from contextlib import nullcontext
 from dataclasses import dataclass, field
 from itertools import islice
+from types import ModuleType
 from typing import Any, Generic
 
 import numpy as np
@@ -213,7 +214,9 @@ def policy_stream(seed: int) -> np.random.Generator:
     seed again and so know the future.
     """
     hashed = hashlib.sha256(f"policy/{seed}".encode()).digest()
-    return np.random.default_rng(int.from_bytes(hashed, "little"))
+    random: ModuleType = stopwatch.library("numpy.random")  # which NumPy loads when it is first asked for
+    generator: np.random.Generator = random.default_rng(int.from_bytes(hashed, "little"))
+    return generator
 
 
 def check_member(policy: Any, problem: str) -> None:

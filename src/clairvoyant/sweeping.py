@@ -327,8 +327,9 @@ class Plan:
         if isinstance(plan, Mapping):
             return cls.from_dict(plan)
         file = path_of("plan", plan)
+        text = read_text(file)  # its errors name the file
         try:
-            return cls.from_dict(tomllib.loads(read_text(file)))
+            return cls.from_dict(tomllib.loads(text))
         except tomllib.TOMLDecodeError as error:
             raise InputError(f"{file}: not TOML: {error}") from error
         except InputError as error:

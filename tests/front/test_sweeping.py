@@ -618,6 +618,10 @@ def test_a_file_that_holds_no_plan_is_refused_by_its_name(text: str, said: str, 
         sweeping.Plan.read(file)
     assert str(refused.value).startswith(f"{file}: ")
     assert said in str(refused.value)
+    file.unlink()
+    with pytest.raises(InputError) as missed:
+        sweeping.Plan.read(file)
+    assert str(missed.value).count(str(file)) == 1
 
 
 def test_the_plans_of_the_documentation_ask_for_what_it_says() -> None:
@@ -804,6 +808,7 @@ def test_a_figure_shows_means_and_bands_of_every_policy(frame: pd.DataFrame) -> 
     assert np.asarray(lines["fairness"].get_xdata()).tolist() == [1.0, 2.0]
     assert np.asarray(lines["fairness"].get_ydata()).tolist() == pytest.approx(list(ours))
     assert (ax.get_xlabel(), ax.get_ylabel()) == ("contention", "regret")
+    assert all(tick == round(tick) for tick in ax.get_xticks())
     assert "95 % confidence" in to_svg(ax.figure)  # type: ignore[arg-type]
     part = frame[(frame["policy"] != "ogasched") | (frame["option.contention"] > 1.0)]
     again = plot_results(part, "option.contention", policies=["ogasched", "fairness"], bands=False)

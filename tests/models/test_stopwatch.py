@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import logging
+import subprocess
 import sys
 import threading
 from collections.abc import Iterator
@@ -211,3 +212,12 @@ def twice(pair):
         monkeypatch.setattr(compiled, "KERNELS", [])
         assert module.twice(getattr(module, name)(4)) == 8
     assert list((tmp_path / "__pycache__").glob("*.nbi"))
+
+
+def test_what_the_first_call_of_a_kernel_would_load_is_there_when_kernels_are_declared() -> None:
+    code = (
+        "import sys, clairvoyant.models.compiled\n"
+        "from numba.core import entrypoints\n"
+        "assert entrypoints._already_initialized and 'numpy.ma' in sys.modules\n"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True, timeout=300)
