@@ -112,7 +112,7 @@ notebooks: training  ## execute every notebook; fail on an error, or if other ou
 	$(ONE_THREAD) $(NO_GPU) $(BIN)/python .ci/notebooks.py notebooks/*.ipynb
 
 picture: setup  ## draw docs/regret.svg, the picture of the README, anew
-	$(BIN)/clairvoyant audit --claim allocation/regret-over-time
+	$(BIN)/clairvoyant audit --full --claim allocation/regret-over-time
 	sed '1s/<svg /<svg style="background:#fff;color:#222" /' \
 		reports/claims/figures/allocation-regret-over-time.svg > docs/regret.svg
 

@@ -7,6 +7,7 @@ import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from . import api
@@ -229,13 +230,15 @@ def leaderboard(
     Raises
     ------
     InputError
-        For a problem without a leaderboard, and what :func:`compare` refuses.
+        For a problem without a leaderboard, for traces that are no folder, and what :func:`compare` refuses.
     ClairvoyantError
         If an instance is not the one that the board means: its digest is another.
     Interrupted
         After Ctrl-C.
     """
     stage: Stage = find(problem).part("leaderboard")
+    if traces is not None and not Path(traces).is_dir():
+        raise InputError(f"traces: {traces}: no such folder")
     left_out = dict(stage.without)
     ours, more = (
         players_of(some, problem) for some in ([*_able(problem, stage, left_out), *stage.also], policies)

@@ -203,6 +203,12 @@ def test_what_has_no_stage_has_no_board() -> None:
         cv.leaderboard("selection-gang")
 
 
+@pytest.mark.parametrize("problem", STAGES)
+def test_traces_have_to_be_a_folder_whether_a_family_needs_them_or_not(problem: str, tmp_path: Path) -> None:
+    with pytest.raises(cv.InputError, match="traces: .*nowhere: no such folder"):
+        cv.leaderboard(problem, traces=tmp_path / "nowhere")
+
+
 @pytest.mark.parametrize(("problem", "here"), STAGES.items())
 def test_the_instances_are_those_of_the_recipes(problem: str, here: Stage) -> None:
     traces = os.environ.get("CLAIRVOYANT_TRACES")
