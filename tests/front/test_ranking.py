@@ -205,7 +205,7 @@ def test_what_has_no_stage_has_no_board() -> None:
 
 @pytest.mark.parametrize("problem", STAGES)
 def test_traces_have_to_be_a_folder_whether_a_family_needs_them_or_not(problem: str, tmp_path: Path) -> None:
-    with pytest.raises(cv.InputError, match="traces: .*nowhere: no such folder"):
+    with pytest.raises(cv.InputError, match=r"traces: .*nowhere: no such folder"):
         cv.leaderboard(problem, traces=tmp_path / "nowhere")
 
 
