@@ -206,6 +206,8 @@ class Lab:
     """Returns what the oracle earns there, if that is shown."""
     unit: str
     """Of both: the axis of the figure."""
+    possible: Range = ANY
+    """What both can be, which bands of figures do not leave."""
 
 
 ORACLE = "oracle"  # label of what the oracle earns
@@ -299,10 +301,11 @@ class Study:
         axis: str,
         x: Sequence[float] | None = None,
         log: str = "",
-        possible: Range = ANY,
+        possible: Range | None = None,
     ) -> Figure:
         """Return a panel per scenario: curves over ``x`` with bands over seeds, or bars per setting."""
-        more: Any = {"problem": self.lab.problem, "note": self.lab.note, "possible": possible}
+        more: Any = {"problem": self.lab.problem, "note": self.lab.note}
+        more["possible"] = possible or self.lab.possible
         if x is not None:
             panels = {f"{self.lab.unit}\n{s}": found for s, found in self.found.items()}
             return curves(name, caption, x, panels, axis, log, **more)

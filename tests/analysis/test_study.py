@@ -14,6 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
+from clairvoyant.analysis import study as study_module
 from clairvoyant.analysis.claim import (
     HEADLINE,
     PARAGRAPH,
@@ -198,6 +199,19 @@ def test_a_study_finds_what_was_put_in() -> None:
     assert finding.tables[1].columns == ("setting", ORACLE, "good", "bad")
     assert [row[:2] for row in finding.tables[1].rows] == [("load 1", "3.0 ± 0.0"), ("load 2", "6.0 ± 0.0")]
     assert made.finding("No.", said).verdict.value == "not reproduced"
+
+
+@pytest.mark.parametrize("x", [None, (1, 2)])
+def test_bands_keep_to_what_the_lab_holds_for_possible(x: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = []
+    for name in ("curves", "bars_of"):
+        monkeypatch.setattr(study_module, name, lambda *_, possible, **__: asked.append(possible))
+    made = study()
+    bounded = replace(made, lab=replace(LAB, possible=(0.0, 9.0)))
+    for one in (made, bounded):
+        one.figure("f", "Rewards.", "load", x)
+    bounded.figure("f", "Rewards.", "load", x, possible=(1.0, 2.0))
+    assert asked == [(-np.inf, np.inf), (0.0, 9.0), (1.0, 2.0)]
 
 
 def test_a_study_over_what_is_open_depends_on_it() -> None:

@@ -89,7 +89,7 @@ def earned(who: Contender, case: Case, sampled: Sequence[int]) -> np.ndarray:
     return np.array([ex.outcome(case.version(who), case.place, seed).total for seed in sampled])
 
 
-LAB = Lab("admission", ex.NOTE, earned, None, "total utility")
+LAB = Lab("admission", ex.NOTE, earned, None, "total utility", POSITIVE)
 LAB_TESTBED = replace(LAB, note=ex.NOTE_TESTBED)
 
 
@@ -152,7 +152,7 @@ def figure_3(context: Context) -> Finding:
     return study.finding(
         "With many jobs RRH overtakes OASiS unless RRH has few workers; the text names no numbers of jobs.",
         [*ahead(study, QUICK_BASELINES), *grows(study)],
-        study.figure("figure-3", "Total utility by number of jobs.", "jobs", levels, possible=POSITIVE),
+        study.figure("figure-3", "Total utility by number of jobs.", "jobs", levels),
         title=f"Total utility, T = {T}, {machines} + {machines} machines",
         assumes="Jobs that are not done by T earn nothing, as in (1). At default sizes four of the eight "
         "readings are played.",
@@ -184,7 +184,7 @@ def figure_8(context: Context) -> Finding:
         "OASiS earns more than FIFO, DRF and Dorm; against RRH it depends on how many workers RRH gives a "
         "job.",
         ahead(study, others),
-        study.figure("figure-8", f"{title}.", "", possible=POSITIVE),
+        study.figure("figure-8", f"{title}.", ""),
         title=title,
         assumes="The testbed itself is not at hand; jobs alone in it run for 2 to 6 slots, as printed.",
     )
@@ -613,7 +613,7 @@ def figure_6(context: Context) -> Finding:
         "Runs do not decide whether U / L scaled down earns more than scaled up; far off, means differ by "
         "tens of per cent.",
         said,
-        study.figure("figure-6", "Total utility of OASiS with inaccurate U / L.", "", possible=POSITIVE),
+        study.figure("figure-6", "Total utility of OASiS with inaccurate U / L.", ""),
         title=f"Total utility with U / L at these percentages, T = {T}, {machines} + {machines} machines",
         remark="f(T - a) of time-critical jobs makes U / L as printed so large that factors hardly matter.",
     )

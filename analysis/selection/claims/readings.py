@@ -14,6 +14,7 @@ from ....online.base import Policy
 from ....online.selection import Hswf, Lcf, Lwtf
 from ...claim import Context
 from ...experiments import Contender, seeds
+from ...plots import POSITIVE
 from ...study import Lab, Scenarios, Study
 from .. import experiments as runs
 from ..experiments import Setup
@@ -105,7 +106,7 @@ def optima(game: Game, sampled: Sequence[int], relied: bool = False) -> np.ndarr
     return np.array([values[: game.until].mean() for values in per_slot])
 
 
-LAB = Lab("selection", NOTE, averages, optima, "expected net utility per slot")
+LAB = Lab("selection", NOTE, averages, optima, "expected net utility per slot", POSITIVE)
 AGAINST_OPTIMA = replace(LAB, optima=partial(optima, relied=True))
 
 CHANGES: dict[str, dict[str, Any]] = {
