@@ -183,7 +183,7 @@ def test_play_compares_with_the_clairvoyant_optimum(tiny: Path, run: Run) -> Non
 def test_play_names_whose_bound_it_prints(tiny: Path, run: Run) -> None:
     printed = run("play", tiny, "--policy", "cucb", "--policy", "lcf:misfit=skip")
     assert printed.status == 0
-    line = r"^bound on the regret, cucb, in expectation: [\d.,]+ \(more than the optimum itself\)$"
+    line = r"^bound on the regret of cucb, in expectation: [\d.,]+ \(more than the optimum itself\)$"
     assert re.search(line, printed.out, re.MULTILINE)
     assert "cucb: expected regret <= 4 sqrt(1.5 m |E| T ln T)" in printed.out
     assert "cucb, seed 0: total" in printed.err

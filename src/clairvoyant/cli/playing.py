@@ -321,7 +321,7 @@ def worst_case(
     tried = f"{worst.evaluations:,} {things(worst.evaluations, 'sequences')}"
     found = "the largest there is" if worst.exhaustive else "the largest found"
     out.line(f"{spec}: regret {out.number(worst.regret)}, {found} in {tried}")
-    out.line(f"bound on the regret, theorem 1: {out.number(worst.bound)}")
+    out.line(f"bound on the regret of ogasched, theorem 1: {out.number(worst.bound)}")
     if target is not None:
         out.line(f"the instance with these arrivals is in {target}")
     out.line()

@@ -177,7 +177,7 @@ def _bounds_told(described: Mapping[str, Any], by_ratio: bool) -> Iterator[str]:
             continue
         more = optimum is not None and optimum["bound"] is not None and bound > optimum["bound"]
         remark = " (more than the optimum itself)" if more else ""
-        yield f"bound on the regret, {name}: {out.number(bound)}{remark}"
+        yield f"bound on the regret of {name}: {out.number(bound)}{remark}"
 
 
 def _remarked(policies: Mapping[str, Mapping[str, Any]]) -> Iterator[str]:
