@@ -69,7 +69,7 @@ def test_lines_are_the_regret_and_only_the_bounds_of_the_policies_are_drawn() ->
         regret = drawn(axes)[f"{run.policy}, stationary regret"]
         assert regret[-1] == pytest.approx(best - run.total, abs=1e-4 * best)
     bounds = allocation.bounds(instance)
-    assert drawn(axes)["Theorem 1"].tolist() == [bounds["theorem 1"]]
+    assert drawn(axes)["Theorem 1"].tolist() == [bounds["ogasched, theorem 1"]]
     assert "Theorem 1" not in drawn(cv.plot_regret(instance, runs[1:]))
     assert (axes.get_xlabel(), axes.get_ylabel()) == ("slots t", "regret after t slots (reward)")
 
