@@ -157,7 +157,8 @@ def read_object(path: str) -> dict[str, Any]:
         need(len(text) <= MOST_BYTES, f"{path}: more than {MOST_BYTES} bytes")
         data = json.loads(text.decode("utf-8"), object_pairs_hook=_without_doubles)
     except (OSError, EOFError, MemoryError, ValueError, RecursionError, zlib.error) as error:
-        raise UnreadableError(f"{path}: cannot be read: {str(error) or repr(error)}") from None
+        why = getattr(error, "strerror", None) or str(error) or repr(error)
+        raise UnreadableError(f"{path}: cannot be read: {why}") from None
     need(isinstance(data, dict), f"{path}: not an object")
     return data
 

@@ -515,7 +515,7 @@ def figure_5(context: Context) -> Finding:
             "Best schedule found over OASiS, geometric mean.",
             list(cells),
             bands,
-            "ratio",
+            "best found over OASiS (ratio)",
             problem="admission",
             note=ex.NOTE,
             possible=(1.0, np.inf),

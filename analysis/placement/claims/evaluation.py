@@ -462,7 +462,7 @@ def figure_7(context: Context) -> Finding:
         f"With the arrival rate JCT surely grows for {sum(sure[:3])} of 3 heuristics, its improvement "
         f"in {sum(sure[3:5])} of 2, fees as said in {sum(sure[5:])} of 2.",
         said,
-        curves("figure-7", caption, list(RATES.values()), panels, "arrival rate", **more),
+        curves("figure-7", caption, list(RATES.values()), panels, "arrival rate over Normal", **more),
         remark="The better order, that of SJF, is clairvoyant.",
     )
 

@@ -342,20 +342,23 @@ def plot_learning(found: Mapping[str, Sequence[np.ndarray]]) -> list[Figure]:
     """
     kinds = defaultdict[str, dict[str, Any]](dict)
     for name, of in found.items():
-        ours = "evolution" if name.startswith("evolved") else "changes"
+        ours = "evolution" if name.startswith("evolved") else "changes of da-mc"
         printed = "printed settings" if name.endswith(("-settings", "-literal")) else ours
         printed = "sixty passes by the printed settings" if name.endswith("-settings-long") else printed
         smooth = [means(one) for one in of]
         x, _y = smooth[0]
         y = np.array([np.interp(x, *one) for one in smooth])
         kind = "our settings" if name in trained.PAPER else printed
-        kinds[kind][name] = x / 1000.0, (y.mean(0), y.min(0), y.max(0))
+        shown = name.removeprefix("da-mc-") if kind == "changes of da-mc" else name  # for colours apart
+        kinds[kind][shown] = x / 1000.0, (y.mean(0), y.min(0), y.max(0))
     figures = []
     for kind, curves in sorted(kinds.items(), reverse=True):
-        figure, ax = new_figure(height=4.0)
-        for name, (x, bands) in curves.items():
+        panels = -(-len(curves) // 6)
+        figure, axes = new_figure(panels, height=4.0)
+        for number, (name, (x, bands)) in enumerate(curves.items()):
+            ax = axes[number % panels] if panels > 1 else axes
             plot_bands(ax, x, {name: bands}, band="least to largest seed")
-        name_axes(ax, "decisions learned from (thousands)", "cost above FIFO-Consolidate (%)")
+            name_axes(ax, "decisions learned from (thousands)", "cost above FIFO-Consolidate (%)")
         what = f"Validation, on jobs not learned from: means over each of {PIECES} parts of a training"
         caption = f"{what}, {kind}. {NOTE}."
         figures.append(Figure(f"placement-training-settled-{kind.split()[0]}", caption, to_svg(figure)))
