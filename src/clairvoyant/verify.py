@@ -157,8 +157,7 @@ def read_object(path: str) -> dict[str, Any]:
         need(len(text) <= MOST_BYTES, f"{path}: more than {MOST_BYTES} bytes")
         data = json.loads(text.decode("utf-8"), object_pairs_hook=_without_doubles)
     except (OSError, EOFError, MemoryError, ValueError, RecursionError, zlib.error) as error:
-        why = getattr(error, "strerror", None) or str(error) or repr(error)
-        raise UnreadableError(f"{path}: cannot be read: {why}") from None
+        raise UnreadableError(f"{path}: cannot be read: {str(error) or repr(error)}") from None
     need(isinstance(data, dict), f"{path}: not an object")
     return data
 

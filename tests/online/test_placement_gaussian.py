@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import math
 from typing import Any
 
@@ -548,3 +549,74 @@ def test_derivatives_of_the_process_are_those_of_differences(literal: dict[str, 
     inputs = [now.clone().requires_grad_()]
     inputs += [getattr(made, name).detach().clone().requires_grad_() for name in names]
     assert torch.autograd.gradcheck(solve, inputs, atol=1e-5)
+
+
+# The same in compiled kernels, in float32
+
+
+def answers(made: PlacementHead, now: Tensor, past: Past, seed: int) -> list[Tensor]:
+    """Return the results of a head in its precision, and the derivatives of a sum of multiples of them."""
+    kind = made.log_scale.dtype
+    point = now.to(kind).requires_grad_()
+    past = Past(past.points.to(kind), past.residual.to(kind), past.known)
+    shift, covariance = made.regress(point, past)
+    of = [normal(*one.shape, seed=seed + i).to(kind) for i, one in enumerate((shift, covariance))]
+    learned = [point, made.log_lengthscale, made.log_scale, made.log_noise, made.walk]
+    pulled = torch.autograd.grad((shift * of[0]).sum() + (covariance * of[1]).sum(), learned)
+    return [one.detach().double() for one in (shift, covariance, *pulled)]
+
+
+def assert_alike(made: PlacementHead, now: Tensor, past: Past, seed: int = 0) -> None:
+    """Assert that answers in float32, of kernels if the reading is sound, are those in double."""
+    expected = answers(made, now, past, seed)
+    for one, other in zip(answers(copy.deepcopy(made).float(), now, past, seed), expected, strict=True):
+        scale = max(1.0, float(other.abs().max()) if other.numel() else 0.0)
+        torch.testing.assert_close(one, other, rtol=1e-3, atol=2e-5 * scale * math.sqrt(len(now) + 1))
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.data(), SEEDS, st.integers(0, 4), st.integers(1, 9), st.integers(1, 8), st.integers(1, 19))
+def test_compiled_the_process_is_that_of_double_precision(
+    data: st.DataObject, seed: int, pairs: int, machines: int, histories: int, width: int
+) -> None:
+    made = head()
+    with torch.no_grad():
+        for name, most in (("log_lengthscale", 3.0), ("log_scale", 2.0), ("log_noise", 2.0), ("walk", 4.0)):
+            getattr(made, name).fill_(data.draw(st.floats(-1.0, most), label=name))
+    shape = (pairs, 1 + histories, machines, width)
+    points = normal(*shape, seed=seed).relu() * data.draw(st.sampled_from((0.0, 1e-3, 0.3, 1.0, 3.0)))
+    share = data.draw(st.sampled_from((0.0, 0.5, 1.0)))
+    known = torch.from_numpy(np.random.default_rng(seed).random((pairs, histories)) < share)
+    residual = normal(pairs, histories, machines, seed=seed + 1)
+    assert_alike(made, points[:, 0], Past(points[:, 1:], residual, known), seed)
+
+
+@pytest.mark.parametrize("literal", READINGS, ids=lambda one: "+".join(one) or "sound")
+def test_every_reading_is_the_same_in_both_precisions(literal: dict[str, str]) -> None:
+    made = head(**literal)
+    now, past = history(made, 3, 4, full="matern" in literal)
+    assert_alike(made, now, past)
+
+
+def test_kernels_are_for_the_sound_reading_in_float32_on_a_processor() -> None:
+    now, past = history(head(), 2, 3, full=True)
+    single = Past(past.points.float(), past.residual.float(), past.known)
+    learned = Past(single.points.clone().requires_grad_(), single.residual, single.known)
+
+    def name(made: PlacementHead, now: Tensor, past: Past) -> str:
+        with torch.enable_grad():
+            return str(made.regress(now, past)[0].grad_fn)
+
+    assert "Process" in name(head().float(), now.float(), single)
+    assert "Process" not in name(head().float(), now.float(), learned)
+    assert "Process" not in name(head(), now, past)
+    assert "Process" not in name(head(walk=LITERAL).float(), now.float(), single)
+
+
+def test_what_has_no_covariance_is_refused_by_the_kernels_too() -> None:
+    made = head().float()
+    now, past = history(made, 2, 3, full=True)
+    points = past.points.float()
+    points[1, 0, 0, 0] = math.nan
+    with pytest.raises(torch.linalg.LinAlgError, match="not positive definite"):  # type: ignore[attr-defined]
+        made.regress(now.float(), Past(points, past.residual.float(), past.known))

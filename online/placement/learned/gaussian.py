@@ -15,10 +15,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
 import torch
 from torch import Tensor
+from torch.linalg import LinAlgError  # type: ignore[attr-defined]
 
 from .process import GEOMETRIC_TERMS, TERMS
+from .process_kernels import pull, regress
 
 
 class _Matern(torch.autograd.Function):
@@ -130,6 +133,42 @@ def posterior(
     known_cross, known_residual = cross * weight[..., None, :], residual * weight[..., None]
     shift, less = _regression(covariance, known_cross, known_residual)
     return shift, prior - less
+
+
+class _Process(torch.autograd.Function):
+    """The change of the mean and the covariance by the process soundly read; see :mod:`.process_kernels`."""
+
+    @staticmethod
+    def forward(ctx: Any, now: Tensor, scalars: Tensor, *past: Tensor) -> tuple[Tensor, Tensor]:
+        """Return both; shapes (p, m) and (p, m, m)."""
+        points, residual, known = (np.ascontiguousarray(part) for part in past)
+        p, t, m, _ = points.shape
+        *numbers, weight = (np.float32(x) for x in scalars.tolist())
+        factors = np.sqrt(np.cumprod([1.0, *(float(weight) / np.arange(1, TERMS))])).astype(np.float32)
+        given = np.ascontiguousarray(now.detach()), points, known.astype(np.float32), tuple(numbers), factors
+        room, n = p if any(ctx.needs_input_grad) else min(p, 1), (1 + t) * m
+        kept = tuple(np.empty((room, *shape), np.float32) for shape in ((n, n), (n, n), (m + 1, t * m)))
+        shift, covariance = np.empty((p, m), np.float32), np.empty((p, m, m), np.float32)
+        if not regress(*given[:2], residual.reshape(p, t * m), *given[2:], shift, covariance, kept):
+            raise LinAlgError("the covariance of the past is not positive definite")
+        ctx.given, ctx.weight = (*given, kept), float(weight)
+        return torch.from_numpy(shift), torch.from_numpy(covariance)
+
+    @staticmethod
+    def backward(ctx: Any, *outer: Tensor) -> tuple[Tensor | None, ...]:
+        """Return the derivatives by the points and by the scalars."""
+        now, sums = np.empty_like(ctx.given[0]), np.zeros(4)
+        pull(*ctx.given, *(np.ascontiguousarray(one) for one in outer), now, sums)
+        sums[3] /= ctx.weight
+        return torch.from_numpy(now), torch.from_numpy(sums.astype(np.float32)), None, None, None
+
+
+process: Callable[..., tuple[Tensor, Tensor]] = _Process.apply
+"""Return the change of the mean and the covariance by the process soundly read, in float32 on a processor.
+
+Of machines as seen by jobs, shape (p, m, d), the scalars 1 / lengthscale, scale, noise and beta, and points,
+residuals and which are known of the past, shapes (p, t, m, d), (p, t, m) and (p, t); no derivative by these.
+"""
 
 
 class _Projection(torch.autograd.Function):
