@@ -591,6 +591,12 @@ def test_compiled_the_process_is_that_of_double_precision(
     assert_alike(made, points[:, 0], Past(points[:, 1:], residual, known), seed)
 
 
+def test_far_from_the_origin_a_point_is_still_where_it_is() -> None:
+    points = 100.0 * normal(2, 4, 3, 8)
+    known = torch.ones(2, 3, dtype=torch.bool)
+    assert_alike(head(), points[:, 0], Past(points[:, 1:], normal(2, 3, 3), known))
+
+
 @pytest.mark.parametrize("literal", READINGS, ids=lambda one: "+".join(one) or "sound")
 def test_every_reading_is_the_same_in_both_precisions(literal: dict[str, str]) -> None:
     made = head(**literal)
