@@ -592,9 +592,9 @@ def test_compiled_the_process_is_that_of_double_precision(
 
 
 def test_far_from_the_origin_a_point_is_still_where_it_is() -> None:
-    points = 100.0 * normal(2, 4, 3, 8)
-    known = torch.ones(2, 3, dtype=torch.bool)
-    assert_alike(head(), points[:, 0], Past(points[:, 1:], normal(2, 3, 3), known))
+    points = 300.0 * normal(8, 4, 3, 32)
+    known = torch.ones(8, 3, dtype=torch.bool)
+    assert_alike(head(), points[:, 0], Past(points[:, 1:], normal(8, 3, 3), known))
 
 
 @pytest.mark.parametrize("literal", READINGS, ids=lambda one: "+".join(one) or "sound")
