@@ -89,7 +89,7 @@ def used(kernel, found):
         rooms = [known[name] for name in names if isinstance(known.get(name), ModuleType)]
         for name in names:
             for one in (known.get(name), *(getattr(room, name, None) for room in rooms)):
-                if one in compiled.KERNELS:
+                if any(one is each for each in compiled.KERNELS):  # arrays are compared number by number
                     used(one, found)
 
 for name in modules:
