@@ -45,7 +45,8 @@ from .kernels import (
     look_at_pairs_of,
     priorities_of,
 )
-from .process import JITTER, TERMS
+from .process import JITTER
+from .process_kernels import regress, room
 
 QUIET = 0.5  # of DRF-Patient
 CLOCK = 5
@@ -173,59 +174,17 @@ def taken_over(table, state, scratch, contention, window, keys, ended, rows, end
 
 
 @njit(cache=True)
-def _walks(similar, weight, nodes):  # type: ignore[no-untyped-def]
-    """Write the features of the nodes of a graph of M machines, shape (M, TERMS)."""
-    m = similar.shape[0]
-    counts, factor = np.ones(m, dtype=np.float32), np.float32(1.0)
-    for step in range(TERMS):
-        if step > 0:
-            counts = np.dot(similar, counts) / np.float32(m)
-            factor *= weight / np.float32(step)
-        nodes[:, step] = counts * np.sqrt(factor)
-
-
-@njit(cache=True)
-def covariance_given(process, seen, residual):  # type: ignore[no-untyped-def]
-    """Return shift (13) and covariance (14) of the first M points, given noisy residuals of the others.
-
-    ``process`` are lengthscale, scale, noise and weight of walks, ``seen`` the machines as seen by 1 + T
-    jobs, shape ((1 + T) M, d), and ``residual`` has T M numbers. See :mod:`.gaussian`.
-    """
-    length, scale, noise, weight = process[0], process[1], process[2], process[3]
-    all_, m = seen.shape[0], seen.shape[0] - residual.size
-    points = seen / length
-    far = (points * points).sum(1)
-    similar = np.dot(points, points.T)
-    for i in range(all_):
-        for j in range(all_):
-            square = max(far[i] + far[j] - np.float32(2.0) * similar[i, j], np.float32(0.0))
-            g = np.sqrt(np.float32(5.0) * square)
-            similar[i, j] = (ONE + g + g * g / np.float32(3.0)) * np.exp(-g)
-    nodes = np.empty((all_, TERMS), dtype=np.float32)
-    for first in range(0, all_, m):
-        block = similar[first : first + m, first : first + m].copy()
-        _walks(block, weight, nodes[first : first + m])
-    kernel = similar * np.dot(nodes, nodes.T) * (scale * np.exp(-weight))
-    own = kernel[:m, :m].copy()
-    if residual.size == 0:
-        return np.zeros(m, dtype=np.float32), own
-    gram = kernel[m:, m:].copy()
-    for i in range(all_ - m):
-        gram[i, i] += noise
-    both = np.empty((all_ - m, m + 1), dtype=np.float32)
-    both[:, :m], both[:, m] = kernel[m:, :m], residual
-    solved = np.linalg.solve(gram, both)
-    change = np.dot(kernel[:m, m:].copy(), solved)
-    return change[:, m].copy(), own - change[:, :m]
-
-
-@njit(cache=True)
-def _drawn(mean, process, seen, residual, noise):  # type: ignore[no-untyped-def]
-    """Return affinities drawn from the process around their mean."""
-    shift, covariance = covariance_given(process, seen, residual)
-    for k in range(mean.size):
-        covariance[k, k] += np.float32(JITTER)
-    return mean + shift + np.dot(np.linalg.cholesky(covariance), noise)
+def _drawn(mean, process, now, past, residual, noise):  # type: ignore[no-untyped-def]
+    """Return affinities drawn from the process around their mean, given residuals of the jobs of the past."""
+    (length, scale, nugget, beta), (t, m, _) = process, past.shape
+    numbers = ONE / length, scale * np.exp(-beta), nugget, beta
+    shift, covariance = np.empty((1, m), np.float32), np.empty((1, m, m), np.float32)
+    given = now[np.newaxis], past[np.newaxis], residual.reshape((1, t * m)), np.ones((1, t * m), np.float32)
+    if not regress(*given, numbers, shift, covariance, room(1, t, m)):
+        raise np.linalg.LinAlgError("the covariance of the past is not positive definite")
+    for k in range(m):
+        covariance[0, k, k] += np.float32(JITTER)
+    return mean + shift[0] + np.dot(np.linalg.cholesky(covariance[0]), noise)
 
 
 @njit(cache=True)
@@ -271,14 +230,10 @@ def _decide(networks, rules, capacity, scene, waits, times, generator, kept, row
             mean, drawn = found[:, 0].copy(), kept.affinities[s]
             drawn[:] = mean
             if width > 0:
-                seen = np.empty(((1 + past) * m, width), dtype=np.float32)
-                seen[:m] = around * encoded[p]
-                kept.points[s] = seen[:m]
+                kept.points[s] = around * encoded[p]
                 if draws:
-                    for t in range(past):
-                        seen[(1 + t) * m : (2 + t) * m] = kept.points[before - past + t]
-                    known = kept.residual[before - past : before].copy().ravel()
-                    drawn[:] = _drawn(mean, process, seen, known, noise)
+                    then, known = kept.points[before - past : before], kept.residual[before - past : before]
+                    drawn[:] = _drawn(mean, process, kept.points[s], then, known, noise)
                 kept.residual[s] = drawn - mean
             elif draws:
                 drawn += np.sqrt(found[:, 1]) * noise

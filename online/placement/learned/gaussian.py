@@ -21,7 +21,7 @@ from torch import Tensor
 from torch.linalg import LinAlgError  # type: ignore[attr-defined]
 
 from .process import GEOMETRIC_TERMS, TERMS
-from .process_kernels import pull, regress
+from .process_kernels import pull, regress, room
 
 
 class _Matern(torch.autograd.Function):
@@ -143,15 +143,13 @@ class _Process(torch.autograd.Function):
         """Return both; shapes (p, m) and (p, m, m)."""
         points, residual, known = (np.ascontiguousarray(part) for part in past)
         p, t, m, _ = points.shape
-        *numbers, weight = (np.float32(x) for x in scalars.tolist())
-        factors = np.sqrt(np.cumprod([1.0, *(float(weight) / np.arange(1, TERMS))])).astype(np.float32)
-        given = np.ascontiguousarray(now.detach()), points, known.astype(np.float32), tuple(numbers), factors
-        room, n = p if any(ctx.needs_input_grad) else min(p, 1), (1 + t) * m
-        kept = tuple(np.empty((room, *shape), np.float32) for shape in ((n, n), (n, n), (m + 1, t * m)))
+        there, numbers = known.astype(np.float32).repeat(m, 1), tuple(map(np.float32, scalars.tolist()))
+        given = np.ascontiguousarray(now.detach()), points, there, numbers
+        kept = room(p if any(ctx.needs_input_grad) else min(p, 1), t, m)
         shift, covariance = np.empty((p, m), np.float32), np.empty((p, m, m), np.float32)
         if not regress(*given[:2], residual.reshape(p, t * m), *given[2:], shift, covariance, kept):
             raise LinAlgError("the covariance of the past is not positive definite")
-        ctx.given, ctx.weight = (*given, kept), float(weight)
+        ctx.given = *given, kept
         return torch.from_numpy(shift), torch.from_numpy(covariance)
 
     @staticmethod
@@ -159,7 +157,6 @@ class _Process(torch.autograd.Function):
         """Return the derivatives by the points and by the scalars."""
         now, sums = np.empty_like(ctx.given[0]), np.zeros(4)
         pull(*ctx.given, *(np.ascontiguousarray(one) for one in outer), now, sums)
-        sums[3] /= ctx.weight
         return torch.from_numpy(now), torch.from_numpy(sums.astype(np.float32)), None, None, None
 
 

@@ -15,92 +15,116 @@ from .process import TERMS
 ZERO, HALF, ONE, TWO, FIVE = map(np.float32, (0.0, 0.5, 1.0, 2.0, 5.0))
 THIRD, FIVE_SIXTHS = np.float32(1.0 / 3.0), np.float32(5.0 / 6.0)
 
-MOST = np.float32(126.0)
-POWERS = (0.5 ** np.arange(256)).astype(np.float32)
+MOST, BIAS, MANTISSA = np.float32(126.0), np.int32(127), np.int32(23)
 BITS = np.float32(1.0 / np.log(2.0))
 C1, C2, C3, C4, C5, C6 = np.cumprod(-np.log(2.0) / np.arange(1, 7)).astype(np.float32)
 """Taylor coefficients of 1 / 2^x, the next of which is below the rounding up to 1/2."""
 
+ROWS = 8
+"""Rows that are factored at a time."""
+
 FREE = {"fastmath": {"reassoc", "contract", "arcp", "nsz"}, "error_model": "numpy", "cache": True}
 """Sums in any order, so that they are taken several numbers at a time; what is not finite stays so."""
+
+
+@njit(cache=True)
+def room(jobs, histories, machines):  # type: ignore[no-untyped-def]
+    """Return room for what :func:`regress` keeps of so many jobs."""
+    n = (1 + histories) * machines
+    square = np.empty((2, jobs, n, n), np.float32)
+    return square[0], square[1], np.empty((jobs, histories * machines, machines + 1), np.float32)
+
+
+@njit(cache=True)
+def _factors(weight):  # type: ignore[no-untyped-def]
+    """Return what the numbers of walks of each length count for, shape (terms,)."""
+    found, factor = np.ones(TERMS, np.float32), np.float32(1.0)
+    for step in range(1, TERMS):
+        factor *= weight / np.float32(step)
+        found[step] = np.sqrt(factor)
+    return found
 
 
 @njit(**FREE)
 def _seen(now, past, by, points):  # type: ignore[no-untyped-def]
     """Fill in the machines as seen by a job and by those of its past, times a number, shape (d, n)."""
     histories, machines, width = past.shape
-    for e in range(width):
-        for k in range(machines):
+    for k in range(machines):
+        for e in range(width):
             points[e, k] = now[k, e] * by
-            for h in range(histories):
+        for h in range(histories):
+            for e in range(width):
                 points[e, (h + 1) * machines + k] = past[h, k, e] * by
 
 
 @njit(**FREE)
 def _distances(points, far, decay):  # type: ignore[no-untyped-def]
-    """Fill in sqrt(5) times the distances of points, and exp of minus it; their rows are a multiple of 8."""
-    width, n = points.shape
-    norm, whole = (points * points).sum(0), np.empty(n, np.float32)
+    """Fill in sqrt(5) times the distances of points, and exp of minus it."""
+    n = points.shape[1]
+    norm, powers = np.empty(n, np.float32), np.empty(n * n, np.int32)
+    np.dot(points.T, points, far)
     for i in range(n):
-        row, out, other = far[i, i:], decay[i, i:], norm[i:]
-        row[:] = ZERO
-        for k in range(0, width, 8):
-            x0, x1, x2, x3 = points[k, i:], points[k + 1, i:], points[k + 2, i:], points[k + 3, i:]
-            x4, x5, x6, x7 = points[k + 4, i:], points[k + 5, i:], points[k + 6, i:], points[k + 7, i:]
-            a0, a1, a2, a3, a4, a5, a6, a7 = x0[0], x1[0], x2[0], x3[0], x4[0], x5[0], x6[0], x7[0]
-            for j in range(n - i):
-                row[j] += (a0 * x0[j] + a1 * x1[j] + a2 * x2[j] + a3 * x3[j]) + (
-                    a4 * x4[j] + a5 * x5[j] + a6 * x6[j] + a7 * x7[j]
-                )
-        own = norm[i]
-        for j in range(n - i):
-            row[j] = np.sqrt(FIVE * max(own + other[j] - TWO * row[j], ZERO))
-        row[0] = ZERO
-        for j in range(n - i):
-            bits = min(row[j] * BITS, MOST)
-            whole[j] = np.float32(np.int32(bits + HALF))
-            x = bits - whole[j]
-            out[j] = ONE + x * (C1 + x * (C2 + x * (C3 + x * (C4 + x * (C5 + x * C6)))))
-        for j in range(n - i):  # apart, so that what is above is done for several numbers at a time
-            out[j] *= POWERS[np.uint8(whole[j])]
-        for j in range(i):
-            far[i, j], decay[i, j] = far[j, i], decay[j, i]
+        norm[i] = far[i, i]  # not summed up anew, so that a point is exactly where it is
+    for i in range(n):
+        row, own = far[i], norm[i]
+        for j in range(n):
+            row[j] = own + norm[j] - TWO * row[j]
+    away, less, power = far.ravel(), decay.ravel(), powers.view(np.float32)
+    for q in range(n * n):
+        away[q] = np.sqrt(FIVE * max(away[q], ZERO))
+        bits = min(away[q] * BITS, MOST)
+        whole = np.int32(bits + HALF)
+        powers[q] = (BIAS - whole) << MANTISSA  # the bits of 2^-whole
+        x = bits - np.float32(whole)
+        less[q] = ONE + x * (C1 + x * (C2 + x * (C3 + x * (C4 + x * (C5 + x * C6)))))
+    for q in range(n * n):
+        less[q] *= power[q]
+
+
+@njit(**FREE)
+def _step(similar, before, machines, after):  # type: ignore[no-untyped-def]
+    """Fill in what machines have after one more step of all walks between those of each job."""
+    share = ONE / np.float32(machines)
+    for i in range(before.size):
+        first, total = i - i % machines, ZERO
+        near, there = similar[i, first : first + machines], before[first : first + machines]
+        for j in range(machines):
+            total += near[j] * there[j]
+        after[i] = share * total
 
 
 @njit(**FREE)
 def _parts(far, decay, machines, factors, similar, walks, psi, nodes):  # type: ignore[no-untyped-def]
     """Fill in Matern's kernel, numbers of walks, features of nodes, shape (terms, n), and their products."""
-    n = far.shape[0]
-    for i in range(n):
-        for j in range(n):
-            similar[i, j] = (ONE + far[i, j] + far[i, j] * far[i, j] * THIRD) * decay[i, j]
+    away, less, near = far.ravel(), decay.ravel(), similar.ravel()
+    for q in range(near.size):
+        near[q] = (ONE + away[q] + away[q] * away[q] * THIRD) * less[q]
     walks[0] = ONE
     for step in range(1, TERMS):
-        for i in range(n):
-            first, total = i - i % machines, ZERO
-            near, before = similar[i, first : first + machines], walks[step - 1, first : first + machines]
-            for j in range(machines):
-                total += near[j] * before[j]
-            walks[step, i] = total / np.float32(machines)
+        _step(similar, walks[step - 1], machines, walks[step])
     for term in range(TERMS):
-        for i in range(n):
+        for i in range(psi.shape[1]):
             psi[term, i] = walks[term, i] * factors[term]
-    for i in range(n):
-        row = nodes[i]
-        row[:] = ZERO
-        for term in range(0, TERMS, 4):
-            a0, a1, a2, a3 = psi[term, i], psi[term + 1, i], psi[term + 2, i], psi[term + 3, i]
-            x0, x1, x2, x3 = psi[term], psi[term + 1], psi[term + 2], psi[term + 3]
-            for j in range(n):
-                row[j] += a0 * x0[j] + a1 * x1[j] + a2 * x2[j] + a3 * x3[j]
+    np.dot(psi.T, psi, nodes)
 
 
 @njit(**FREE)
-def _factor(beside):  # type: ignore[no-untyped-def]
-    """Turn (A, B) into (U, B / U') with A = U' U; tell whether A is positive definite."""
+def _factor(beside, product):  # type: ignore[no-untyped-def]
+    """Turn (A, B) into (U, B / U') with A = U' U; tell whether A is positive definite.
+
+    What is below the diagonal of A has to be finite. ``product`` is room, shape (ROWS, width of both).
+    """
     n, wide = beside.shape
-    for start in range(0, n, 4):
-        end = min(start + 4, n)
+    for start in range(0, n, ROWS):
+        end = min(start + ROWS, n)
+        if start > 0:
+            above = beside[:start, start:end].T.copy()
+            less = product[: end - start]
+            np.dot(above, beside[:start], less)
+            for i in range(start, end):
+                row, other = beside[i, start:], less[i - start, start:]
+                for j in range(wide - start):
+                    row[j] -= other[j]
         for k in range(start, end):
             pivot = beside[k, k]
             if not pivot > ZERO:
@@ -112,171 +136,164 @@ def _factor(beside):  # type: ignore[no-untyped-def]
                 row, other, times = beside[i, i:], beside[k, i:], beside[k, i]
                 for j in range(wide - i):
                     row[j] -= times * other[j]
-        for i in range(end, n):  # of four rows at once: fewer have none below them
-            row, x0, x1 = beside[i, i:], beside[start, i:], beside[start + 1, i:]
-            x2, x3 = beside[start + 2, i:], beside[start + 3, i:]
-            a0, a1, a2, a3 = x0[0], x1[0], x2[0], x3[0]
-            for j in range(wide - i):
-                row[j] -= a0 * x0[j] + a1 * x1[j] + a2 * x2[j] + a3 * x3[j]
     return True
 
 
 @njit(**FREE)
 def _solve(beside, weights):  # type: ignore[no-untyped-def]
-    """Fill in the rows of the transpose of B / A, by what :func:`_factor` makes of (A, B)."""
-    n = beside.shape[0]
-    lower = beside[:, :n].T.copy()
-    for r in range(weights.shape[0]):
-        x = weights[r]
-        x[:] = beside[:, n + r]
-        for k in range(n - 1, -1, -1):
-            row, left = lower[k, :k], x[:k]
-            x[k] /= lower[k, k]
-            times = x[k]
-            for j in range(k):
-                left[j] -= times * row[j]
+    """Fill in the quotient of B by A, from what :func:`_factor` makes of (A, B)."""
+    n, many = weights.shape
+    weights[:] = beside[:, n:]
+    for start in range((n - 1) // ROWS * ROWS, -1, -ROWS):
+        end = min(start + ROWS, n)
+        if end < n:
+            weights[start:end] -= np.dot(beside[start:end, end:n].copy(), weights[end:])
+        for k in range(end - 1, start - 1, -1):
+            by, own = ONE / beside[k, k], weights[k]
+            for r in range(many):
+                own[r] *= by
+            for i in range(start, k):
+                row, times = weights[i], beside[i, k]
+                for r in range(many):
+                    row[r] -= times * own[r]
 
 
 @njit(**FREE)
-def _room(histories, machines, width):  # type: ignore[no-untyped-def]
-    """Return room for the points, Matern's kernel, walks, features and products of one job."""
+def _workplace(histories, machines, width):  # type: ignore[no-untyped-def]
+    """Return room for points and for :func:`_parts` of one job."""
     n = (1 + histories) * machines
-    square, terms = np.zeros((2, n, n), np.float32), np.zeros((2, TERMS, n), np.float32)
-    return np.zeros((-(-width // 8) * 8, n), np.float32), square[0], terms[0], terms[1], square[1]
+    square, terms = np.empty((2, n, n), np.float32), np.empty((2, TERMS, n), np.float32)
+    return np.empty((width, n), np.float32), (square[0], terms[0], terms[1], square[1])
 
 
 @njit(**FREE)
-def regress(now, past, residual, known, numbers, factors, shift, covariance, kept):  # type: ignore[no-untyped-def]
+def _systems(kernel, known, noise, residual, beside, cross):  # type: ignore[no-untyped-def]
+    """Fill in the covariances of the past, beside those with a job and the residuals; and with a job."""
+    m, n = cross.shape
+    for k in range(m):
+        row, near = cross[k], kernel[k, m:]
+        for i in range(n):
+            row[i] = near[i] * known[i]
+    for i in range(n):
+        row, near, own = beside[i], kernel[m + i, m:], known[i]
+        for j in range(n):
+            row[j] = own * near[j] * known[j]
+        row[i] += noise + ONE - own
+        for k in range(m):
+            row[n + k] = own * kernel[m + i, k]
+        row[n + m] = own * residual[i]
+
+
+@njit(**FREE)
+def regress(now, past, residual, known, numbers, shift, covariance, kept):  # type: ignore[no-untyped-def]
     """Fill in by how much the past shifts affinities, and their covariance; tell whether there is one.
 
-    ``numbers`` are 1 / lengthscale, scale and noise. ``kept`` are the distances, decays and weights of each
-    job, for :func:`pull`, or room for those of one.
+    ``numbers`` are 1 / lengthscale, scale, noise and beta, ``known`` is of each machine of the past. ``kept``
+    are the distances, decays and weights of each job, for :func:`pull`, or room for those of one.
     """
     pairs, histories, machines, width = past.shape
-    by, scale, noise = numbers
-    m, n = machines, histories * machines
-    points, similar, walks, psi, nodes = _room(histories, machines, width)
+    by, scale, noise, beta = numbers
+    m, n, factors = machines, histories * machines, _factors(beta)
+    points, parts = _workplace(histories, machines, width)
+    near, kernel = parts[0].ravel(), parts[3].ravel()
     beside, cross = np.empty((n, n + m + 1), np.float32), np.empty((m, n), np.float32)
+    product, less = np.empty((ROWS, n + m + 1), np.float32), np.empty((m, m + 1), np.float32)
     for p in range(pairs):
         place = min(p, kept[0].shape[0] - 1)
         far, decay, weights = kept[0][place], kept[1][place], kept[2][place]
         _seen(now[p], past[p], by, points)
         _distances(points, far, decay)
-        _parts(far, decay, m, factors, similar, walks, psi, nodes)
-        for i in range(n):
-            of = scale * known[p, i // m]
-            row, near, node = beside[i], similar[m + i], nodes[m + i]
-            for h in range(histories):
-                each, start = of * known[p, h], h * m
-                part, a, b = row[start : start + m], near[m + start :], node[m + start :]
-                for j in range(m):
-                    part[j] = each * a[j] * b[j]
-            row[i] += noise + ONE - known[p, i // m]
-            for k in range(m):
-                cross[k, i] = row[n + k] = of * near[k] * node[k]
-            row[n + m] = known[p, i // m] * residual[p, i]
-        if not _factor(beside):
+        _parts(far, decay, m, factors, *parts)
+        for q in range(kernel.size):
+            kernel[q] *= scale * near[q]
+        _systems(parts[3], known[p], noise, residual[p], beside, cross)
+        if not _factor(beside, product):
             return False
         _solve(beside, weights)
+        np.dot(cross, weights, less)
+        shift[p] = less[:, m]
         for k in range(m):
-            shift[p, k] = (cross[k] * weights[m]).sum()
             for j in range(m):
-                covariance[p, k, j] = scale * similar[k, j] * nodes[k, j] - (cross[k] * weights[j]).sum()
+                covariance[p, k, j] = parts[3][k, j] - less[k, j]
     return True
 
 
 @njit(**FREE)
 def _outer(shift, covariance, known, weights, outer):  # type: ignore[no-untyped-def]
     """Fill in the derivative by the kernel of all points, of both halves; return that by the noise."""
-    m, n = weights.shape[0] - 1, weights.shape[1]
-    alpha, both = weights[m], covariance + covariance.T
-    less, pulled = np.zeros((m, n), np.float32), np.zeros(n, np.float32)
-    for k in range(m):
-        for i in range(n):
-            pulled[i] += shift[k] * weights[k, i]
-        for j in range(m):
-            for i in range(n):
-                less[k, i] += both[k, j] * weights[j, i]
+    (n, _), m, by_row = weights.shape, shift.size, weights.T.copy()
+    both, alpha, left = covariance + covariance.T, by_row[m], np.empty((m + 2, n), np.float32)
+    right, less, pulled = np.empty_like(left), np.dot(both, by_row[:m]), np.dot(shift, by_row[:m])
+    left[: m + 1], left[m + 1], right[:m] = by_row, pulled, less
+    for i in range(n):
+        right[m, i], right[m + 1, i] = -pulled[i], -alpha[i]
     outer[:m, :m] = both
+    outer[m:, m:] = np.dot(left.T, right)
     noise = ZERO
     for i in range(n):
         for k in range(m):
-            outer[k, m + i] = known[i // m] * (shift[k] * alpha[i] - less[k, i])
-            outer[m + i, k] = outer[k, m + i]
-        row, a, b = outer[m + i, m:], alpha[i], pulled[i]
-        for j in range(n):
-            row[j] = -(b * alpha[j] + a * pulled[j])
-        for k in range(m):
-            times, other = weights[k, i], less[k]
-            for j in range(n):
-                row[j] += times * other[j]
-        noise += row[i]
+            outer[k, m + i] = outer[m + i, k] = known[i] * (shift[k] * alpha[i] - less[k, i])
+        noise += outer[m + i, m + i]
     return HALF * noise
 
 
 @njit(**FREE)
 def _through_walks(by_psi, factors, similar, walks, machines, by_similar):  # type: ignore[no-untyped-def]
     """Add to the derivative by Matern's kernel, of both halves, what walks hand on of that by features."""
-    m, share = machines, ONE / np.float32(machines)
-    after, here = np.empty(m, np.float32), np.empty(m, np.float32)
-    for first in range(0, similar.shape[0], m):
-        graph, found = similar[first : first + m, first : first + m], by_similar[first : first + m]
-        after[:] = by_psi[TERMS - 1, first : first + m] * factors[TERMS - 1]
-        for step in range(TERMS - 2, -1, -1):
-            count = walks[step, first : first + m]
-            for i in range(m):
-                total = ZERO
-                for j in range(m):
-                    found[i, first + j] += share * (after[i] * count[j] + after[j] * count[i])
-                    total += graph[i, j] * after[j]
-                here[i] = share * total + by_psi[step, first + i] * factors[step]
-            after[:] = here
+    n, share = walks.shape[1], ONE / np.float32(machines)
+    after, handed = np.zeros(n, np.float32), np.zeros((TERMS, n), np.float32)
+    for step in range(TERMS - 1, 0, -1):  # what numbers of walks of so many steps hand on
+        for i in range(n):
+            after[i] += by_psi[step, i] * factors[step]
+            handed[step - 1, i] = share * after[i]
+        _step(similar, after.copy(), machines, after)
+    added = np.dot(handed.T, walks)
+    for i in range(n):
+        first = i - i % machines
+        for j in range(first, first + machines):
+            by_similar[i, j] += added[i, j] + added[j, i]
 
 
 @njit(**FREE)
-def pull(now, past, known, numbers, factors, kept, shift, covariance, by_now, sums):  # type: ignore[no-untyped-def]
+def pull(now, past, known, numbers, kept, shift, covariance, by_now, sums):  # type: ignore[no-untyped-def]
     """Fill in the derivative by the points, and add up those by the scalars, from those by the results.
 
-    ``sums`` are the derivatives by 1 / lengthscale, scale and noise, and by the logarithm of beta.
+    ``sums`` are the derivatives by the ``numbers`` of :func:`regress`.
     """
     pairs, histories, machines, width = past.shape
-    by, scale, _ = numbers
-    points, similar, walks, psi, nodes = _room(histories, machines, width)
-    outer, by_psi = np.empty_like(similar), np.empty_like(psi)
-    n = len(outer)
+    by, scale, _, beta = numbers
+    factors = _factors(beta)
+    points, parts = _workplace(histories, machines, width)
+    similar, walks, psi, nodes = parts
+    outer, by_psi, by_point = (
+        np.empty_like(nodes),
+        np.empty_like(psi),
+        np.empty((machines, width), np.float32),
+    )
+    flat, near, node = outer.ravel(), similar.ravel(), nodes.ravel()
     for p in range(pairs):
-        far, decay = kept[0][p], kept[1][p]
+        away, less = kept[0][p].ravel(), kept[1][p].ravel()
         _seen(now[p], past[p], by, points)
-        _parts(far, decay, machines, factors, similar, walks, psi, nodes)
+        _parts(kept[0][p], kept[1][p], machines, factors, *parts)
         sums[2] += _outer(shift[p], covariance[p], known[p], kept[2][p], outer)
-        for i in range(n):
-            row, near, node, total = outer[i], similar[i], nodes[i], ZERO
-            for j in range(n):
-                total += row[j] * near[j] * node[j]
-            sums[1] += HALF * total
-            for j in range(n):  # from here on nodes are the derivative by Matern's kernel, outer by nodes
-                node[j] *= scale * row[j]
-                row[j] *= scale * near[j]
+        total = ZERO
+        for q in range(flat.size):
+            total += flat[q] * near[q] * node[q]
+        sums[1] += HALF * total
+        for q in range(flat.size):  # from here on nodes are the derivative by Matern's kernel, outer by nodes
+            node[q] *= scale * flat[q]
+            flat[q] *= scale * near[q]
+        np.dot(psi, outer, by_psi)
         for term in range(TERMS):
-            feature, total = psi[term], ZERO
-            for i in range(n):
-                row, each = outer[i], ZERO
-                for j in range(n):
-                    each += row[j] * feature[j]
-                by_psi[term, i] = each
-                total += each * feature[i]
-            sums[3] += HALF * np.float32(term) * total
+            sums[3] += HALF * np.float32(term) / beta * (psi[term] * by_psi[term]).sum()
         _through_walks(by_psi, factors, similar, walks, machines, nodes)
-        for i in range(n):
-            node, away, less, total = nodes[i], far[i], decay[i], ZERO
-            for j in range(n):
-                node[j] *= -FIVE_SIXTHS * (ONE + away[j]) * less[j]
-                total += node[j] * away[j] * away[j]
-            sums[0] += total / (FIVE * by)
+        total = ZERO
+        for q in range(flat.size):
+            node[q] *= -FIVE_SIXTHS * (ONE + away[q]) * less[q]
+            total += node[q] * away[q] * away[q]
+        sums[0] += total / (FIVE * by)
+        np.dot(nodes[:machines], points.T, by_point)
         for k in range(machines):
-            node, own = nodes[k], nodes[k].sum()
+            own = nodes[k].sum()
             for e in range(width):
-                point, total = points[e], ZERO
-                for j in range(n):
-                    total += node[j] * point[j]
-                by_now[p, k, e] = TWO * by * (own * point[k] - total)
+                by_now[p, k, e] = TWO * by * (own * points[e, k] - by_point[k, e])
