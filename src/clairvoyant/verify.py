@@ -116,8 +116,7 @@ def log(p: int, q: int, scale: int, up: bool) -> int:
     """Return ln(p / q), p >= q > 0, in multiples of 1 / scale: at least that if ``up``, else at most."""
     # Half of it is k artanh(1/3) + artanh((c - 8) / (c + 8)) + artanh((m - 1) / (m + 1)), where p / q is
     # m 2^k c / 8, and 1 <= m <= 9/8: ln x = 2 artanh((x - 1) / (x + 1)).
-    shift = scale.bit_length() + 8
-    k = p.bit_length() - q.bit_length()
+    k, shift = p.bit_length() - q.bit_length(), scale.bit_length() + 8
     k -= p < q << k
     c = (p << 3) // (q << k)
     n, d = p << 3, (q << k) * c
@@ -157,7 +156,8 @@ def read_object(path: str) -> dict[str, Any]:
         need(len(text) <= MOST_BYTES, f"{path}: more than {MOST_BYTES} bytes")
         data = json.loads(text.decode("utf-8"), object_pairs_hook=_without_doubles)
     except (OSError, EOFError, MemoryError, ValueError, RecursionError, zlib.error) as error:
-        raise UnreadableError(f"{path}: cannot be read: {str(error) or repr(error)}") from None
+        why = getattr(error, "strerror", None) or str(error) or repr(error)
+        raise UnreadableError(f"{path}: cannot be read: {why}") from None
     need(isinstance(data, dict), f"{path}: not an object")
     return data
 

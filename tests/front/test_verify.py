@@ -1439,3 +1439,11 @@ def test_what_is_no_instance_is_unreadable(fields: dict[str, Any]) -> None:
     data, certificate = by_hand(2.0, [1.0, 1.0])
     with pytest.raises(UnreadableError):
         derive(data | fields, certificate)
+
+
+def test_a_file_that_is_missing_is_named_once(tmp_path: Path) -> None:
+    path = str(tmp_path / "nowhere.json")
+    with pytest.raises(UnreadableError) as caught:
+        verify.read_object(path)
+    assert str(caught.value).count(path) == 1
+    assert "No such file" in str(caught.value)
