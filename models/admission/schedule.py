@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..base import InputError, numbers
+from ..base import InputError, frozen_copy, numbers
 from .jobs import LARGEST, Job
 
 MOST_ENTRIES = 10**8
@@ -83,7 +83,8 @@ class Schedule:
         sides = []
         for rows in (self.workers, self.servers):
             ends = np.searchsorted(rows[:, 0], np.arange(1, horizon + 2))
-            sides.append([rows[ends[t] : ends[t + 1], 1:] for t in range(horizon)])
+            kept = frozen_copy(rows[:, 1:])  # contiguous, so that kernels are compiled for one layout
+            sides.append([kept[ends[t] : ends[t + 1]] for t in range(horizon)])
         return tuple(Deployment(w, s) for w, s in zip(*sides, strict=True))
 
 
