@@ -499,12 +499,16 @@ def _plain_log_labels(axis: Axis) -> None:
     """Write 10⁶ as text instead of two pieces of mathematics, where matplotlib chose the labels."""
     from matplotlib.ticker import LogFormatter, LogFormatterSciNotation, NullLocator
 
+    low, high = sorted(axis.get_view_interval())
+    powers = low < 1e-3 or high >= 1e4  # on all ticks of an axis or on none
+
     class Plain(LogFormatter):
         def __call__(self, x: float, pos: int | None = None) -> str:
-            return power_of_ten(x) if super().__call__(x, pos) else ""
+            if not super().__call__(x, pos):
+                return ""
+            return power_of_ten(x) if powers else f"{x:g}"
 
     if isinstance(axis.get_major_formatter(), LogFormatterSciNotation):
-        low, high = sorted(axis.get_view_interval())
         axis.set_major_formatter(Plain(labelOnlyBase=False))
         axis.set_minor_formatter(Plain(labelOnlyBase=False, minor_thresholds=(1.0, 0.4)))
         if low > 0 and high / low > 1000:
@@ -515,10 +519,8 @@ def power_of_ten(value: float) -> str:
     """Return a short text for a number on a logarithmic axis.
 
     >>> power_of_ten(500), power_of_ten(1e6), power_of_ten(2e-7)
-    ('500', '10⁶', '2×10⁻⁷')
+    ('5×10²', '10⁶', '2×10⁻⁷')
     """
-    if 1e-3 <= value < 1e4:
-        return f"{value:g}"
     factor, exponent = f"{value:.3e}".split("e")
     raised = superscript(int(exponent))
     return f"10{raised}" if float(factor) == 1.0 else f"{float(factor):g}×10{raised}"
