@@ -86,6 +86,12 @@ LEGEND_LINE = 0.19
 
 BAND = "95 % confidence"
 
+MARKED = 0.13
+"""How far the markers of a curve are apart, of the diagonal of its panel."""
+
+FEW_POINTS = 8
+"""Up to so many, each has a marker."""
+
 
 class Look(NamedTuple):
     """A colour, and the place of a marker, a dash and a hatch in their lists."""
@@ -235,7 +241,6 @@ def plot_bands(
     for name, parts in curves.items():
         mean, low, high = _interval(name, parts, places.shape, possible)
         colour, place = looks[name]
-        step = max(1, places.size // 8)
         ax.plot(
             places,
             mean,
@@ -243,7 +248,7 @@ def plot_bands(
             color=colour,
             linestyle=DASHES[place],
             marker=MARKERS[place],
-            markevery=(place % step, step),
+            markevery=(MARKED * place / len(MARKERS), MARKED) if places.size > FEW_POINTS else None,
         )
         if np.isfinite(high - low).any():
             ax.fill_between(places, low, high, color=colour, alpha=0.18, linewidth=0)
