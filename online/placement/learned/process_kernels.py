@@ -4,8 +4,8 @@ What it computes for a job are matrices of some 70 rows, which stay in the cache
 all jobs through memory once per operation. A derivative by a symmetric matrix is kept as that of both of its
 halves, so that half its product with a change is what the result changes by.
 
-Of the past nothing is kept from one step of learning to the next, as each changes the lengthscale; products of
-its points, which stay, are a tenth of the work.
+Of the past nothing is kept from one step of learning to the next, as each changes the lengthscale; products
+of its points, which stay, are a tenth of the work.
 """
 
 from __future__ import annotations
