@@ -365,7 +365,7 @@ def span_bound(ax: Axes, regret: float, bound: float) -> None:
     powers = 10.0 ** np.arange(np.ceil(np.log10(2.0 * regret)), np.ceil(np.log10(bound)) + 1.0)
     ticks = [*low[low <= regret].tolist(), *powers.tolist()]
     ax.yaxis.set_major_locator(FixedLocator(ticks))
-    ax.yaxis.set_major_formatter(lambda value, _place: power_of_ten(value) if value else "0")
+    ax.yaxis.set_major_formatter(lambda y, _place: f"{y:g}" if y <= regret else power_of_ten(y))
 
 
 def time_unit(seconds: float) -> tuple[str, int]:

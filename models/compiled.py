@@ -11,6 +11,9 @@ from __future__ import annotations
 import logging
 import sys
 from collections.abc import Callable
+from functools import lru_cache
+from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 from . import stopwatch
@@ -21,6 +24,7 @@ with stopwatch.stopped():
     import numba
     import numpy as np
     from numba.core import entrypoints, event
+    from numba.core.dispatcher import Dispatcher
 
     if idle:
         del sys.modules["coverage"]
@@ -50,14 +54,16 @@ def njit(**options: Any) -> Callable[[Callable[..., Any]], Any]:
 
 
 def _forget_what_is_not_ours(kernel: Any) -> None:
-    """Compile anew what numba's cache holds of other options, or names classes of an older version in.
+    """Compile anew what numba's cache holds of other options, or of other sources of what is called.
 
-    By itself numba takes the former for what is asked for, and raises an error for the latter.
+    By itself numba looks at the file of a kernel alone, takes what else it holds for what is asked for, and
+    raises an error for what names classes of an older version.
     """
     file = getattr(getattr(kernel, "_cache", None), "_cache_file", None)  # there is none without a cache
     if file is None:
         return
-    file._source_stamp = (file._source_stamp, sorted(kernel.targetoptions.items()))
+    called = [_stamp(path) for path in sorted(_sources(kernel.py_func))]
+    file._source_stamp = (file._source_stamp, called, sorted(kernel.targetoptions.items()))
     load = file._load_index
 
     def load_index() -> Any:
@@ -67,6 +73,26 @@ def _forget_what_is_not_ours(kernel: Any) -> None:
             return {}
 
     file._load_index = load_index
+
+
+_called: dict[str, frozenset[str]] = {}
+"""Of each file of kernels, all files of those that they may call, through others too."""
+
+
+def _sources(function: Any) -> frozenset[str]:
+    """Return the files of all kernels that one may call."""
+    own, there = function.__code__.co_filename, function.__globals__.values()
+    others = {one.py_func.__code__.co_filename for one in there if isinstance(one, Dispatcher)}
+    others |= {str(one.__file__) for one in there if isinstance(one, ModuleType) and hasattr(one, "__file__")}
+    _called[own] = frozenset({own}).union(*(_called[other] for other in others & _called.keys()))
+    return _called[own]
+
+
+@lru_cache(None)
+def _stamp(path: str) -> tuple[float, int]:
+    """Return the time and the size of a file."""
+    found = Path(path).stat()
+    return found.st_mtime, found.st_size
 
 
 class _StopTheClock(event.Listener):

@@ -1,7 +1,5 @@
 """Compiled kernels of the admission problem: the cheapest schedule of a job at given prices.
 
-All of them are in this one file, because compiled code is cached by file.
-
 How the best schedule is found (:func:`best_counts`): the cost of a slot is a curve over how many workers run.
 The lower hulls of the curves, merged by slope, give a Lagrangian bound on the cost for every deadline. The
 deadlines are then solved in descending order of the payoff that their bound promises, until no bound promises

@@ -1,7 +1,5 @@
 """Compiled kernels of the market for admission.
 
-All of them are in this one file, because compiled code is cached by file.
-
 A group is a set of machines that count as one here: its room for a job is that of its machines together,
 and its price is that of each of them. In a slot, the cost of y workers and their parameter servers is a curve
 over y; its lower convex hull falls into segments of ascending slope. The cheapest segments that hold the work

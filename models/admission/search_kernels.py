@@ -1,7 +1,6 @@
 """Compiled kernels of the search for admission: ruin and recreate, and machines that are packed anew.
 
-All of them are in this one file, because compiled code is cached by file. What a group is, and how a job is
-priced, stands in :mod:`.market_kernels`.
+What a group is, and how a job is priced, stands in :mod:`.market_kernels`.
 """
 
 from __future__ import annotations

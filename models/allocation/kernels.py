@@ -2,9 +2,6 @@
 
 The projection works on (server, kind) rows, 32 at a time: a *block* holds rows of one kind and one utility
 family with nearly the same number of ports, stored [position in row][lane]; the inner loops run over lanes.
-
-All of them are in this one file, because compiled code is cached by file: a kernel that inlines another
-file's kernel would not notice when that file changes.
 """
 
 from __future__ import annotations

@@ -1,8 +1,5 @@
 """Compiled kernels of the placement problem: the cluster simulator.
 
-They are in this one file, because compiled code is cached by file; the one in ``reward.py`` calls none of
-them.
-
 Everything is a whole number, so that a simulation can be repeated exactly and the order of sums does not
 matter: times in ticks of 1 ms, amounts in units of :data:`.jobs.UNITS`, work in ticks times :data:`SCALE`. A
 job alone does SCALE of work in a tick; contention slows that down to the whole number below the quotient of

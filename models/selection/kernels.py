@@ -3,8 +3,6 @@
 A *table* is a dynamic program over capacity states: entry [i][state] is the most that items i, i + 1, ...
 can be worth within the remaining capacity of the state. States are mixed-radix numbers of the remaining
 devices of each kind, the last kind running fastest; an item moves a state down by its ``offset``.
-
-All of them are in this one file, because compiled code is cached by file.
 """
 
 from __future__ import annotations

@@ -1,7 +1,4 @@
-"""Compiled kernels of the placement heuristics.
-
-All of them are in this one file, because compiled code is cached by file.
-"""
+"""Compiled kernels of the placement heuristics."""
 
 from __future__ import annotations
 

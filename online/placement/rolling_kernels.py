@@ -1,7 +1,5 @@
 """Compiled kernels of the rolling horizon: a plan is carried out in the forecast, and improved.
 
-All of them are in this one file, because compiled code is cached by file.
-
 A plan is an order of the waiting jobs, by their numbers in the forecast, and for each job of it whether it
 waits for a place on as few machines as hold it when they are empty. Its value is what it costs from now on:
 the job-ticks in the system plus lambda times the GPU-ticks in use, and these.

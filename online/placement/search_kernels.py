@@ -1,7 +1,5 @@
 """Compiled kernels of the metaheuristics: a plan is valued by a rollout, and the good ones are kept.
 
-All of them are in this one file, because compiled code is cached by file.
-
 A plan is a row of 2 w random keys in [0, 1] for w waiting jobs: they are tried in ascending order of the
 first w keys, ties by submission, and the other w keys choose the rule by which each is placed (thirds:
 FIRST_FIT, LOAD_BALANCE, CONSOLIDATE). Plans are valued by job-ticks in the system and GPU-ticks in use from

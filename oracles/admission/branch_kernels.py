@@ -1,7 +1,4 @@
-"""Compiled kernels of branch and price for admission: what jobs and machines answer to prices.
-
-All of them are in this one file, because compiled code is cached by file.
-"""
+"""Compiled kernels of branch and price for admission: what jobs and machines answer to prices."""
 
 from __future__ import annotations
 

@@ -1,7 +1,5 @@
 """Compiled kernels of the branch and bound over schedules; see :mod:`.placement_exact`.
 
-All of them are in this one file, because compiled code is cached by file.
-
 The search goes depth first through levels and places. A level is a decision epoch; its places are the waiting
 jobs that fit then, the shortest first. At each place the job starts with one spread of its instances over the
 machines after another, most compact first, and waits in the end. Costs are in millionths of a second.

@@ -1,7 +1,4 @@
-"""Compiled kernels of the bound and the search for placement.
-
-All of them are in this one file, because compiled code is cached by file.
-"""
+"""Compiled kernels of the bound and the search for placement."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""Compiled kernels of the staircases of P4(s); see :mod:`.p4`.
-
-All of them are in this one file, because compiled code is cached by file.
-"""
+"""Compiled kernels of the staircases of P4(s); see :mod:`.p4`."""
 
 from __future__ import annotations
 

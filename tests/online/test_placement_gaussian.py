@@ -26,6 +26,7 @@ from clairvoyant.online.placement.learned.gaussian import (
 )
 from clairvoyant.online.placement.learned.networks import Past, PlacementHead
 from clairvoyant.online.placement.learned.process import GEOMETRIC_TERMS, TERMS
+from clairvoyant.online.placement.learned.process_kernels import _distances
 
 SEEDS = st.integers(0, 2**32 - 1)
 
@@ -575,7 +576,7 @@ def assert_alike(made: PlacementHead, now: Tensor, past: Past, seed: int = 0) ->
 
 
 @settings(max_examples=60, deadline=None)
-@given(st.data(), SEEDS, st.integers(0, 4), st.integers(1, 9), st.integers(1, 8), st.integers(1, 19))
+@given(st.data(), SEEDS, st.integers(0, 4), st.integers(1, 9), st.integers(0, 8), st.integers(1, 33))
 def test_compiled_the_process_is_that_of_double_precision(
     data: st.DataObject, seed: int, pairs: int, machines: int, histories: int, width: int
 ) -> None:
@@ -589,6 +590,17 @@ def test_compiled_the_process_is_that_of_double_precision(
     known = torch.from_numpy(np.random.default_rng(seed).random((pairs, histories)) < share)
     residual = normal(pairs, histories, machines, seed=seed + 1)
     assert_alike(made, points[:, 0], Past(points[:, 1:], residual, known), seed)
+
+
+def test_compiled_the_exponential_is_exact_but_for_rounding() -> None:
+    points = np.random.default_rng(0).normal(size=(8, 90)).astype(np.float32)
+    points[:, :30] *= np.float32(1e-3)
+    points[:, 60:] *= np.float32(10.0)
+    far, decay = np.empty((2, 90, 90), dtype=np.float32)
+    _distances(points, far, decay)
+    exact = np.exp(-far.astype(np.float64))
+    assert (np.abs(decay - exact) <= 3e-7 * (1.0 + far) * exact + 2e-38).all()
+    assert 0.0 < decay.min() < 1e-20
 
 
 def test_far_from_the_origin_a_point_is_still_where_it_is() -> None:

@@ -1,7 +1,4 @@
-"""Compiled kernels of training: a whole episode in one call, and what a rule would make of the rest of it.
-
-All of them are in this one file, because compiled code is cached by file.
-"""
+"""Compiled kernels of training: a whole episode in one call, and what a rule would make of the rest of it."""
 
 from __future__ import annotations
 

@@ -1,8 +1,6 @@
 """Compiled kernels of the learned schedulers: what the networks see, and how they decide.
 
 The networks are those of :mod:`.networks`, in the arrays of :class:`.weights.Weights`, in single precision.
-
-All of them are in this one file, because compiled code is cached by file.
 """
 
 from __future__ import annotations

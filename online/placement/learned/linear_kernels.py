@@ -4,8 +4,6 @@ Three scores say which job is tried first, which of the machines with equal room
 waits though it fits, if that is above 0. Each is a prior plus the sum of all products of a feature, one
 of :data:`.features.LINEAR`, a number of the state, one of :data:`.features.STATE`, and their weight. With
 weights of 0 the decisions are those of DRF-Patient, or with estimates those of SJF-Estimate-Patient.
-
-All of them are in this one file, because compiled code is cached by file.
 """
 
 from __future__ import annotations

@@ -115,7 +115,7 @@ def _parts(far, decay, machines, factors, similar, walks, psi, nodes):  # type: 
 def _factor(beside, product):  # type: ignore[no-untyped-def]
     """Turn (A, B) into (U, B / U') with A = U' U; tell whether A is positive definite.
 
-    What is below the diagonal of A has to be finite. ``product`` is room, shape (ROWS, width of both).
+    ``product`` is room, shape (ROWS, width of both).
     """
     n, wide = beside.shape
     for start in range(0, n, ROWS):
