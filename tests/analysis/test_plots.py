@@ -32,6 +32,7 @@ from clairvoyant.analysis.plots import (
     plot_gantts,
     power_of_ten,
     prefix_ids,
+    span_bound,
     to_svg,
 )
 from clairvoyant.analysis.statistics import mean_band
@@ -238,6 +239,14 @@ def test_logarithmic_axes_have_labels_of_plain_text() -> None:
     ax.plot([2.0, 3.0], [2.0, 3.0])
     name_axes(ax, "x", "y", log="xy")
     assert {"2", "3"} <= set(texts(to_svg(figure)))  # less than a decade: the ticks between it are labelled
+
+
+def test_an_axis_that_becomes_logarithmic_has_plain_numbers_before() -> None:
+    figure, ax = new_figure()
+    ax.plot([0.0, 1.0], [0.0, 320.0])
+    ax.plot([0.0, 1.0], [3e4, 3e4])
+    span_bound(ax, 320.0, 3e4)
+    assert {"80", "320", "10³", "10⁴"} <= set(texts(to_svg(figure)))
 
 
 @pytest.mark.parametrize(
