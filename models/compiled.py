@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import logging
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import lru_cache
 from pathlib import Path
 from types import ModuleType
@@ -33,6 +33,9 @@ with stopwatch.stopped():
     numba.typeof(np.empty(0))  # type: ignore[no-untyped-call]  # NumPy loads masked arrays for it
 
 __all__ = ["KERNELS", "njit"]
+
+CONSTANTS = (bool, int, float, complex, str, tuple, np.generic)
+"""What is compiled into a kernel as it is when it is compiled."""
 
 KERNELS: list[Any] = []
 """All kernels of the modules that are loaded."""
@@ -62,11 +65,13 @@ def _forget_what_is_not_ours(kernel: Any) -> None:
     file = getattr(getattr(kernel, "_cache", None), "_cache_file", None)  # there is none without a cache
     if file is None:
         return
-    called = [_stamp(path) for path in sorted(_sources(kernel.py_func))]
-    file._source_stamp = (file._source_stamp, called, sorted(kernel.targetoptions.items()))
-    load = file._load_index
+    load, known = file._load_index, []
 
     def load_index() -> Any:
+        if not known:  # the first time, when all that the kernel calls has been declared
+            files, constants = _sources(kernel.py_func)
+            known.extend([[_stamp(path) for path in sorted(files)], sorted(constants)])
+            file._source_stamp = (file._source_stamp, known, sorted(kernel.targetoptions.items()))
         try:
             return load()
         except (AttributeError, ImportError):
@@ -75,17 +80,27 @@ def _forget_what_is_not_ours(kernel: Any) -> None:
     file._load_index = load_index
 
 
-_called: dict[str, frozenset[str]] = {}
-"""Of each file of kernels, all files of those that they may call, through others too."""
+def _sources(function: Any) -> tuple[set[str], set[tuple[str, str]]]:
+    """Return the files of all kernels and tuples that a kernel may use, and all constants, compiled into it."""
+    files, constants, found = set[str](), set[tuple[str, str]](), [function]
+    for one in found:
+        files.add(one.__code__.co_filename)
+        for name, value in _named(one):
+            if isinstance(value, Dispatcher) and value.py_func not in found:
+                found.append(value.py_func)
+            elif isinstance(value, type) and issubclass(value, tuple):
+                files.add(str(sys.modules[value.__module__].__file__))
+            elif isinstance(value, CONSTANTS):
+                constants.add((name, repr(value)))
+    return files, constants
 
 
-def _sources(function: Any) -> frozenset[str]:
-    """Return the files of all kernels that one may call."""
-    own, there = function.__code__.co_filename, function.__globals__.values()
-    others = {one.py_func.__code__.co_filename for one in there if isinstance(one, Dispatcher)}
-    others |= {str(one.__file__) for one in there if isinstance(one, ModuleType) and hasattr(one, "__file__")}
-    _called[own] = frozenset({own}).union(*(_called[other] for other in others & _called.keys()))
-    return _called[own]
+def _named(function: Any) -> Iterator[tuple[str, Any]]:
+    """Yield what the names in a function stand for: globals, and attributes of the modules among them."""
+    names, there = function.__code__.co_names, function.__globals__
+    yield from ((name, there[name]) for name in names if name in there)
+    modules = [there[name] for name in names if isinstance(there.get(name), ModuleType)]
+    yield from ((name, getattr(one, name)) for one in modules for name in names if hasattr(one, name))
 
 
 @lru_cache(None)

@@ -61,7 +61,7 @@ FILES = {
     "da-mc-prior": replace(DESIGNS["da-mc"], prior="consolidate"),
     "da-mc-printed": DESIGNS["da-mc"],
     **{f"da-mc-{what}": DESIGNS["da-mc"] for what in ("long", "wide", "features", "patient")},
-    **{f"{name}-settings": DESIGNS[name] for name in trained.ABLATIONS},
+    **{f"{name}-{how}": DESIGNS[name] for name in trained.ABLATIONS for how in ("settings", "loaded")},
     **{f"da-mc-h{heads}": replace(DESIGNS["da-mc"], heads=heads) for heads in (1, 2, 8)},
 }
 MEMBERS = 2
@@ -79,14 +79,19 @@ def test_longer_trainings_are_one_more_reading_of_those_that_have_some(
 ) -> None:
     kept = {"das-settings": 5, "da-settings": 5, "das-settings-long": 2, "da-settings-long": 1}
     monkeypatch.setattr(policies, "members", lambda name: [*range(kept.get(name, 0))])
-    ours, printed, long = trained.readings(["das", "da", "fifo-consolidate"]).items()
+    ours, printed, long = trained.by_settings(["das", "da", "fifo-consolidate"]).items()
     assert ours == ("our settings", {})
     assert printed == ("settings of Appendix D", {"das": "das-settings", "da": "da-settings"})
     assert long == ("settings of Appendix D, 60 passes", {"das": "das-settings-long", "da": "da-settings"})
     kept["das-settings-long"] = 1
-    assert [*trained.readings(["das", "da"])] == ["our settings", "settings of Appendix D"]
+    assert [*trained.by_settings(["das", "da"])] == ["our settings", "settings of Appendix D"]
     kept["da-settings"] = 1
-    assert [*trained.readings(["das", "da"])] == ["our settings"]
+    assert [*trained.by_settings(["das", "da"])] == ["our settings"]
+
+
+def test_designs_of_the_paper_were_trained_at_two_loads() -> None:
+    known = trained.by_load(["das", "dl2", "fifo-consolidate"])
+    assert known == {"trained at rho 0.8": {}, "at rho 2": {"das": "das-loaded"}}
 
 
 def record(folder: Path, curves: Mapping[str, Any], jobs: int = PAPER_JOBS) -> None:
@@ -394,7 +399,7 @@ HOLDS, FAILS, OPEN = Verdict.HOLDS, Verdict.NOT_REPRODUCED, Verdict.UNDETERMINED
 def test_a_verdict_needs_traces_trainings_and_all_settings(
     contest: Contest, played: Mapping[str, Any], verdict: Verdict, why: Why | None
 ) -> None:
-    found = contest(played, f"das - {FIFO}", settings=True)
+    found = contest(played, f"das - {FIFO}", settings=trained.by_settings)
     assert (found.verdict, found.why) == (verdict, why)
     assert found.faults == []
     assert len(found.tables[0].rows) == len(played)

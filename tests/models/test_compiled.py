@@ -36,3 +36,20 @@ def test_a_kernel_is_compiled_anew_when_the_file_of_one_that_it_calls_changes(tm
     os.utime(inner, (1e9, 1e9))  # whatever the clock of the disk is good for
     assert answer(tmp_path) == [30, 1, 0]
     assert answer(tmp_path) == [30, 0, 1]
+
+
+def test_a_kernel_is_compiled_anew_when_a_constant_from_elsewhere_changes(tmp_path: Path) -> None:
+    named, constants = tmp_path / "named.py", tmp_path / "constants.py"
+    constants.write_text("STEP = 1\nOTHER = (1, 2)\n")
+    named.write_text("from constants import OTHER\n")
+    (tmp_path / "inner.py").write_text(
+        KERNEL.format("import named\nfrom constants import STEP", "inner", "later(x) + named.OTHER[1]")
+        + "\n@njit(cache=True)\ndef later(x):\n    return x + STEP\n"
+    )
+    (tmp_path / "outer.py").write_text(KERNEL.format("import inner", "outer", "10 * inner.inner(x)"))
+    assert answer(tmp_path) == [40, 1, 0]
+    assert answer(tmp_path) == [40, 0, 1]
+    for text, expected in (("STEP = 5\nOTHER = (1, 2)\n", 80), ("STEP = 5\nOTHER = (1, 7)\n", 130)):
+        constants.write_text(text)
+        assert answer(tmp_path) == [expected, 1, 0]
+        assert answer(tmp_path) == [expected, 0, 1]

@@ -30,7 +30,11 @@ from .trained import SJF_E, base_setup, contest
 claim = Register("placement")
 
 UNSEEN = "Jobs of seeds that no training has seen; all trainings that come with the package. "
-SETTINGS = "settings of the training: ours, those of Appendix D, and these with 60 passes (two seeds)"
+CHOICES = {
+    trained.by_settings: "settings of the training: ours, those of Appendix D, and these with 60 passes "
+    "(two seeds)",
+    trained.by_load: "load under which networks learned: rho 0.8, as all others, and rho 2",
+}
 
 FIFO, HEURISTIC = FIFO_C.label, [who.label for who in HEURISTICS]
 
@@ -40,13 +44,20 @@ def against(ours: Iterable[str], others: Iterable[str]) -> list[str]:
     return [f"{a} - {b}" for a, b in product(ours, others)]
 
 
+STRAW = against(["dl2", "rifling"], ["FIFO-FirstFit"])
+"""Whether the learned rivals are better than the simplest rule."""
+
+MODULES = ["da-mc - da", "da-rwgp - da", "das - da-mc", "das - da-rwgp"]
+"""Each design of the ablation that has a module more than another."""
+
+
 def compared(name: str, where: str, what: str, pairs: Sequence[str], *, how: str, **more: Any) -> None:
     """Claim something of pairs of policies, which samples do not decide.
 
     Other keywords are "says", "ours" and those of :func:`contest`.
     """
     told = {key: more.pop(key) for key in {"says", "ours"} & more.keys()}
-    choices = (SETTINGS,) if "settings" in more else ()
+    choices = (CHOICES[more["settings"]],) if "settings" in more else ()
     check = partial(contest, what=what, pairs=pairs, **more)
     claim(name, where, how=UNSEEN + how, choices=choices, because=Why.SAMPLES, **told)(check)
 
@@ -84,10 +95,9 @@ SIGMAS = (trained.ESTIMATES, 1.5)
 
 def by_error(context: Context) -> dict[str, Setup]:
     """Return Small with estimates of these errors, and clusters under load: Small, in full mode all."""
-    base, first = base_setup(context), SIGMAS[0]
-    loaded = [*with_room(context).items()][: None if context.mode == "full" else 1]
+    base, first, loaded = base_setup(context), SIGMAS[0], under_load(context)
     places = {f"Sigma-{sigma:g}, Small": replace(base, estimate_error=sigma) for sigma in SIGMAS}
-    return places | {f"Sigma-{first:g}, {on}": replace(one, estimate_error=first) for on, one in loaded}
+    return places | {f"Sigma-{first:g}, {on}": replace(of, estimate_error=first) for on, of in loaded.items()}
 
 
 compared(
@@ -98,19 +108,19 @@ compared(
     says="DAS outperforms all competitors in all cases.",
     how="Small, Medium and Large with the same jobs, trained on Small; metaheuristics in full mode.",
     places=clusters,
-    beside=against(["das"], [FIFO]),
-    settings=True,
+    beside=[*against(["das"], [FIFO]), *STRAW],
+    settings=trained.by_settings,
     remark="FIFO-Consolidate is none of the paper's baselines.",
 )
 compared(
     "ablation-trained",
     "Sec. 5.3, Table 1",
     "Designs with a module more, against those without",
-    ["da-mc - da", "da-rwgp - da", "das - da-mc", "das - da-rwgp"],
+    MODULES,
     says="Messages and the random walk process each improve both metrics.",
     how="The four variants on Small, two by two.",
     beside=["da - dl2", "da - rifling"],
-    settings=True,
+    settings=trained.by_settings,
     remark="When means of the actions are played the process changes no decision "
     "(`placement/mean-actions`): what it adds can only come from the training.",
 )
@@ -142,7 +152,7 @@ compared(
     how="Half, once and twice the arrival rate on Small.",
     places=by_rate,
     beside=[f"das - {FIFO}", f"rifling - {FIFO}"],
-    settings=True,
+    settings=trained.by_settings,
     most="JCT",
     further=[("JCT", "High", "Low"), ("fee", "Normal", "Low"), ("fee", "Normal", "High")],
 )
@@ -216,11 +226,16 @@ def with_room(context: Context) -> dict[str, Setup]:
     return {f"{on.capitalize()}, rho {rho:g}": replace(base, cluster=on, rho=rho) for on, rho in ROOM.items()}
 
 
-def against_best(name: str, context: Context) -> list[Table]:
+def under_load(context: Context) -> dict[str, Setup]:
+    """Return Small under load; in full mode every cluster."""
+    return dict([*with_room(context).items()][: None if context.mode == "full" else 1])
+
+
+def against_best(name: str, places: Mapping[str, Setup], context: Context) -> list[Table]:
     """Return where networks stand against the best rule of each place and, in full mode, above a bound."""
     sampled, rows = trained.traces(context, MANY), []
     groups = [trained.group_of(one, context) for one in (name, *RIVALS)]
-    for place, setup in with_room(context).items():
+    for place, setup in places.items():
         per_fee = 60.0 * GPU_WEIGHT / runs.instance(setup, sampled[0]).setting.price
         jct, fee = ([trained.values(who, setup, sampled, of) for who in groups] for of in (JCT, FEE))
         cost = [a + per_fee * b for a, b in zip(jct, fee, strict=True)]
@@ -253,12 +268,40 @@ def beats_every_rule(context: Context) -> Finding:
     beside = against(["da-mc-capacity"] if context.mode == "full" else [], RIVALS)
 
     def shown(context: Context) -> list[Table]:
-        return [one for name in BLIND for one in against_best(name, context)]
+        return [one for name in BLIND for one in against_best(name, with_room(context), context)]
 
     what = "Against rules"
     return contest(context, what, pairs, with_room, beside=beside, either=True, many=MANY, shown=shown)
 
 
+compared(
+    "table-1-loaded",
+    "Table 1, Sec. 5.2",
+    "DAS against its rivals where jobs wait",
+    against(["das"], [*HEURISTIC, "dl2", "rifling"]),
+    says="DAS outperforms all competitors in all cases.",
+    how=f"Table 1 at loads with something to win, Small at rho {ROOM['small']:g}, in full mode Medium at "
+    f"{ROOM['medium']:g} and Large at {ROOM['large']:g}; DAS trained on Small at rho 0.8 or 2; beside, the "
+    "best simple rule of each place.",
+    places=under_load,
+    many=MANY,
+    beside=[*against(["das"], [FIFO, PATIENT.label]), *STRAW],
+    settings=trained.by_load,
+    shown=lambda context: [
+        one for name in ("das", "das-loaded") for one in against_best(name, under_load(context), context)
+    ],
+)
+compared(
+    "ablation-loaded",
+    "Sec. 5.3, Table 1",
+    "Designs with a module more where jobs wait, against those without",
+    MODULES,
+    says="Messages and the random walk process each improve both metrics.",
+    how=f"The four variants on Small at rho {ROOM['small']:g}, trained there or at rho 0.8, two by two.",
+    places=under_load,
+    many=MANY,
+    settings=trained.by_load,
+)
 compared(
     "estimates-pay",
     "Sec. 5.2",
@@ -334,21 +377,29 @@ def means(curve: np.ndarray) -> np.ndarray:
     return np.asarray(sums[:, many > 0] / many[many > 0])
 
 
+KINDS = {
+    "-settings-long": "sixty passes by the printed settings",
+    "-settings": "printed settings",
+    "-literal": "printed settings",
+    "-loaded": "under load, our settings",
+}
+"""The figure of learning curves, by how the names of networks end."""
+
+
 def plot_learning(found: Mapping[str, Sequence[np.ndarray]]) -> list[Figure]:
     """Return the learning curves: the mean of the seeds of a design, and between which ends they lie.
 
-    One figure of the designs of the paper, one of the settings of Appendix D, one of these for 60 passes, one
-    of evolution, which learns from many more decisions, and one of all others.
+    One figure of the designs of the paper, one for each of :data:`KINDS`, one of evolution, which learns from
+    many more decisions, and one of all others.
     """
     kinds = defaultdict[str, dict[str, Any]](dict)
     for name, of in found.items():
-        ours = "evolution" if name.startswith("evolved") else "changes of da-mc"
-        printed = "printed settings" if name.endswith(("-settings", "-literal")) else ours
-        printed = "sixty passes by the printed settings" if name.endswith("-settings-long") else printed
+        kind = next((of for ending, of in KINDS.items() if name.endswith(ending)), "")
+        kind = kind or ("evolution" if name.startswith("evolved") else "changes of da-mc")
         smooth = [means(one) for one in of]
         x, _y = smooth[0]
         y = np.array([np.interp(x, *one) for one in smooth])
-        kind = "our settings" if name in trained.PAPER else printed
+        kind = "our settings" if name in trained.PAPER else kind
         shown = name.removeprefix("da-mc-") if kind == "changes of da-mc" else name  # for colours apart
         kinds[kind][shown] = x / 1000.0, (y.mean(0), y.min(0), y.max(0))
     figures = []

@@ -29,7 +29,7 @@ LEDGER: dict[str, tuple[str, ...] | str] = {
     "Table 1": (
         *("table-1-averages", "das-best", "34-minutes", "load-of-table-1", "improvement-by-size"),
         *("three-groups", "ablation", "dual-agent", "300-minutes", "table-1-trade-off"),
-        *("table-1-heuristics", "table-1-metaheuristics", "table-1-trained"),
+        *("table-1-heuristics", "table-1-metaheuristics", "table-1-trained", "table-1-loaded"),
     ),
     "Table 2": ("table-2", "table-1-metaheuristics"),
     "Table 3": ("significance", "test-over-jobs"),
@@ -50,7 +50,7 @@ LEDGER: dict[str, tuple[str, ...] | str] = {
         *("das-best", "rifling", "inapplicable", "daily-saving", "significance", "cluster-size"),
         *("jct-and-fee", "high-value-first", "decision-time", "search-cost"),
     ),
-    "Sec. 5.3": ("ablation", "dual-agent", "ablation-trained"),
+    "Sec. 5.3": ("ablation", "dual-agent", "ablation-trained", "ablation-loaded"),
     "Sec. 5.4": ("figure-5-heads", "figure-5-history", "high-value-first"),
     "Sec. 5.5": ("case-ordering", "case-priority", "case-affinity", "case-placement"),
     "Sec. 6": "what was said before",

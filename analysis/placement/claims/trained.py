@@ -263,7 +263,7 @@ def _p_of(mean: float, *effects: np.ndarray) -> float:
     return float(2.0 * stdtr(freedom, -abs(mean) / parts.sum() ** 0.5))
 
 
-def readings(names: Iterable[str]) -> dict[str, dict[str, str]]:
+def by_settings(names: Iterable[str]) -> dict[str, dict[str, str]]:
     """Return by which other networks names are to be replaced in each reading of how they were trained.
 
     By our settings; by those of Appendix D, if there are such networks of all that have them; and by these
@@ -279,6 +279,14 @@ def readings(names: Iterable[str]) -> dict[str, dict[str, str]]:
     return found
 
 
+def by_load(names: Iterable[str]) -> dict[str, dict[str, str]]:
+    """Return the readings of at which load the designs of the paper were trained: at rho 0.8, and at rho 2."""
+    return {
+        "trained at rho 0.8": {},
+        "at rho 2": {name: f"{name}-loaded" for name in names if name in ABLATIONS},
+    }
+
+
 def contest(
     context: Context,
     what: str,
@@ -286,7 +294,7 @@ def contest(
     places: Callable[[Context], Mapping[str, Setup]] | None = None,
     *,
     beside: Sequence[str] = (),
-    settings: bool = False,
+    settings: Callable[[Iterable[str]], dict[str, dict[str, str]]] | None = None,
     either: bool = False,
     many: int = 5,
     further: Iterable[tuple[str, str, str]] = (),
@@ -303,8 +311,8 @@ def contest(
     :attr:`Group.brief` decides nothing: neither a reading of which all have those, if there is another one,
     nor a comparison; if all have, nothing is judged.
 
-    ``what`` begins the headline. Pairs ``beside`` are shown alone. With ``settings`` these are left open
-    (:func:`readings`). ``further`` has a measure and two places: at the one the first pair is further below
+    ``what`` begins the headline. Pairs ``beside`` are shown alone. ``settings`` says by which other networks
+    names are to be replaced in each reading of how they were trained. ``further`` has a measure and two places: at the one the first pair is further below
     than at the other. Of the measure ``most`` the statement speaks at most of the places, an odd number.
     With ``either`` it is said of any of the first of the pairs: the verdict is the best of those on each.
     """
@@ -312,7 +320,7 @@ def contest(
     slow = () if context.mode == "full" else [who.label for who in BUDGETS]
     named = [one.partition(": ")[::2] for one in pairs if one.split(" - ")[1] not in slow]
     every = list(dict.fromkeys([*(pair for pair, _only in named), *beside]))
-    reads = readings(name for pair in every for name in pair.split(" - ")) if settings else {"": {}}
+    reads = settings([name for pair in every for name in pair.split(" - ")]) if settings else {"": {}}
     duels = {
         (name, pair): [by.get(one, one) for one in pair.split(" - ")]
         for (name, by), pair in product(reads.items(), every)
