@@ -65,7 +65,8 @@ def _forget_what_is_not_ours(kernel: Any) -> None:
     file = getattr(getattr(kernel, "_cache", None), "_cache_file", None)  # there is none without a cache
     if file is None:
         return
-    load, known = file._load_index, []
+    load = file._load_index
+    known: list[Any] = []
 
     def load_index() -> Any:
         if not known:  # the first time, when all that the kernel calls has been declared
@@ -81,7 +82,7 @@ def _forget_what_is_not_ours(kernel: Any) -> None:
 
 
 def _sources(function: Any) -> tuple[set[str], set[tuple[str, str]]]:
-    """Return the files of all kernels and tuples that a kernel may use, and all constants, compiled into it."""
+    """Return the files of all kernels and tuples that a kernel may use, and all constants in them."""
     files, constants, found = set[str](), set[tuple[str, str]](), [function]
     for one in found:
         files.add(one.__code__.co_filename)

@@ -280,7 +280,7 @@ def by_settings(names: Iterable[str]) -> dict[str, dict[str, str]]:
 
 
 def by_load(names: Iterable[str]) -> dict[str, dict[str, str]]:
-    """Return the readings of at which load the designs of the paper were trained: at rho 0.8, and at rho 2."""
+    """Return the readings of the load at which designs of the paper were trained: rho 0.8, and rho 2."""
     return {
         "trained at rho 0.8": {},
         "at rho 2": {name: f"{name}-loaded" for name in names if name in ABLATIONS},
@@ -312,9 +312,10 @@ def contest(
     nor a comparison; if all have, nothing is judged.
 
     ``what`` begins the headline. Pairs ``beside`` are shown alone. ``settings`` says by which other networks
-    names are to be replaced in each reading of how they were trained. ``further`` has a measure and two places: at the one the first pair is further below
-    than at the other. Of the measure ``most`` the statement speaks at most of the places, an odd number.
-    With ``either`` it is said of any of the first of the pairs: the verdict is the best of those on each.
+    names are to be replaced in each reading of how they were trained. ``further`` has a measure and two
+    places: at the one the first pair is further below than at the other. Of the measure ``most`` the
+    statement speaks at most of the places, an odd number. With ``either`` it is said of any of the first of
+    the pairs: the verdict is the best of those on each.
     """
     context = held_out(context)
     slow = () if context.mode == "full" else [who.label for who in BUDGETS]
