@@ -527,7 +527,7 @@ def by_branch_and_bound(
     Equal machines with equal jobs on them, and equal jobs, are exchangeable; a state that is reached a second
     time at no less cost is left; without contention (and if the window holds all jobs), no job starts later
     than it could on the same machines. What is left at an epoch costs at least as much as
-    :func:`.placement_kernels.least_cost` says, and :func:`.placement_kernels.priced_cost` by the prices of a
+    :func:`.exact_kernels.least_cost` says, and :func:`.exact_kernels.priced_cost` by the prices of a
     bound. The tree is searched several times, at first only for schedules that cost little more than the
     bound: if there are none, that is the new bound (:data:`SHARES`).
 
@@ -625,7 +625,7 @@ class Branching:
 
 
 def root_bound(instance: PlacementInstance) -> int:
-    """Return the lower bound of :func:`.placement_kernels.least_cost` on all schedules, in units of cost.
+    """Return the lower bound of :func:`.exact_kernels.least_cost` on all schedules, in units of cost.
 
     It holds with contention and for starts at any time. Costs that are too large for 64 bits are an
     InputError.
@@ -827,7 +827,7 @@ def tariff_of(
 ) -> Tariff:
     """Return prices of jobs, shape (K, n), and the worth of all machines, (K,), as the tree takes them.
 
-    ``losses`` and ``stretch`` are as in :class:`.placement_exact_kernels.Tariff`.
+    ``losses`` and ``stretch`` are as in :class:`.exact_kernels.Tariff`.
     """
     jobs, times = instance.jobs, np.array(times, dtype=np.int64)
     n, length = len(jobs), np.diff(times).astype(np.float64)

@@ -1,4 +1,4 @@
-"""Compiled kernels of the branch and bound over schedules; see :mod:`.placement_exact`.
+"""Compiled kernels of the branch and bound over schedules; see :mod:`.exact`.
 
 The search goes depth first through levels and places. A level is a decision epoch; its places are the waiting
 jobs that fit then, the shortest first. At each place the job starts with one spread of its instances over the
@@ -308,7 +308,7 @@ def priced_cost(table, state, costs):  # type: ignore[no-untyped-def]
 
     From now on, what runs pays no more than the machines are worth: completion times plus payments, less that
     worth, are no more than the completion times. A job that waits starts when that is cheapest for it. See
-    :mod:`.placement_bound`.
+    :mod:`.bound`.
     """
     tariff, now, more = costs.tariff, state.clock[sim.NOW], 0.0
     cost = costs.second * state.clock[sim.WAITED] + costs.gpu * state.clock[sim.USED]

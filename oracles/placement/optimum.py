@@ -79,7 +79,7 @@ def offline(
 
     Every method begins with a list schedule and the sum of all durations, which are optimal where nobody has
     to wait. "search" goes on with stages that take turns (:mod:`.turns`): prices, which prove a bound
-    (:func:`.placement_bound.lower_bound`), and plans and annealing (:func:`.placement_search.search`). "auto"
+    (:func:`.bound.lower_bound`), and plans and annealing (:func:`.search.search`). "auto"
     adds the branch and bound for few jobs.
 
     The cost is minimised over what policies can do: starts at decision epochs. The bound of prices holds for

@@ -376,8 +376,8 @@ def figure_9(context: Context) -> Finding:
     return timely(
         context,
         "figure-9",
-        "With twelve jobs the order by delay depends on how jobs never done count, and on the workers of RRH "
-        "and FIFO.",
+        "With twelve jobs the order by delay turns with how jobs never done count and the fixed numbers of "
+        "workers, together.",
         Case(ex.Enlarged()),
         seeds(context, 4, 60, 200),
         context.pick(QUICK_BASELINES, QUICK_BASELINES, (*QUICK_BASELINES, ex.DORM)),
@@ -610,8 +610,7 @@ def figure_6(context: Context) -> Finding:
         for f in factors
     ]
     return study.finding(
-        "Runs do not decide whether U / L scaled down earns more than scaled up; far off, means differ by "
-        "tens of per cent.",
+        "Runs do not decide whether U / L scaled down earns more than scaled up.",
         said,
         study.figure("figure-6", "Total utility of OASiS with inaccurate U / L.", ""),
         title=f"Total utility with U / L at these percentages, T = {T}, {machines} + {machines} machines",

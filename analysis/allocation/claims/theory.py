@@ -17,7 +17,7 @@ from ...engine.kept import decided, play
 from ...experiments import SEEDS_APART, seeds, spread, track
 from ...plots import new_figure, to_svg
 from ...statistics import growth_exponent
-from ...study import Statement, conclude
+from ...study import Statement, conclude, in_readings, judge
 from ..experiments import Setup, hindsight, instance
 from ..regret import plot_regret, regret_curves, theorem_1, theorem_1_tightened
 from ..worst_case import worst_case
@@ -536,9 +536,11 @@ def _looseness(context: Context) -> Finding:
     for name, turn in track(context, UNITS.items()):
         made = [instance(turn(Setup()), seed) for seed in sampled]
         below[name] = np.array([100.0 * (1.0 - theorem_1(one) / hindsight(one).value) for one in made])
+    said = [Statement("the bound is below the stationary optimum", below, "%")]
+    held, against, of = in_readings(judge(said))
     return conclude(
-        "The bound is below the stationary optimum in coarse units; in finer ones it may not be.",
-        [Statement("the bound is below the stationary optimum", below, "%")],
+        f"The bound is surely below the stationary optimum in {held} of {of} units, surely not in {against}.",
+        said,
         numbers={"instances": len(sampled)},
         small=context.quick,
     )

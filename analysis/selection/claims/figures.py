@@ -305,7 +305,8 @@ def _figure_6(context: Context) -> Finding:
             found[f"{name}, {axis}, relative"] = {k: v / v[:, :1].mean() for k, v in f.items()}
     study = replace(by_c, found=found, heads=("smallest", *["middle"] * (len(demands) - 2), "largest"))
     return study.finding(
-        "AOU grows with capacities and smaller demands; whose grows most depends on how many jobs arrive.",
+        "AOU grows with capacities and smaller demands; whose grows most in absolute terms depends on "
+        "how many jobs arrive.",
         [*(study.rises(who) for who in (ESDP, *OTHERS)), *outgrows(study)],
         by_c.figure("figure-6a", "Average AOU by capacity.", "capacity c of each kind", levels[0]),
         by_a.figure("figure-6b", "Average AOU by demand.", "least demand", levels[1]),

@@ -105,7 +105,8 @@ class Design:
         FIFO-Consolidate ranks them; "estimates": the same machines, the shortest estimate first; or
         "patient": the same machines, the fewest GPUs first, and jobs wait as under DRF-Patient.
     holds
-        Whether a third agent lets jobs wait that fit; with the placement "gaussian" and sound readings alone.
+        Whether a third agent lets jobs wait that fit; with the placement "gaussian", none of
+        :data:`IN_STEPS` to the letter, or "linear", which needs it.
     hidden
         e.
     heads
