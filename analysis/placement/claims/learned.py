@@ -294,7 +294,7 @@ compared(
 compared(
     "ablation-loaded",
     "Sec. 5.3, Table 1",
-    "Designs with a module more where jobs wait, against those without",
+    "A module more, where jobs wait",
     MODULES,
     says="Messages and the random walk process each improve both metrics.",
     how=f"The four variants on Small at rho {ROOM['small']:g}, trained there or at rho 0.8, two by two.",
