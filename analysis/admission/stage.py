@@ -22,5 +22,5 @@ STAGE = Stage(
     ),
     also=("oasis:bounds=estimated", "rolling-horizon:keep=true,forecast=true"),
     without={"dorm": "its integer programs take minutes an instance here"},
-    time_limit=15.0,
+    time_limit=8.0,
 )

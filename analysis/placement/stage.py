@@ -43,5 +43,5 @@ STAGE = Stage(
             trace=True,
         ),
     ),
-    time_limit=10.0,
+    time_limit=6.0,
 )

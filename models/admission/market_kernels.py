@@ -13,6 +13,9 @@ import numpy as np
 from ..compiled import njit
 from .kernels import lower_hull, pop, push
 
+SAFE = 1.0 + 1e-9
+"""By how much a slot has to be dearer than all segments so far for its curve to be left out: rounding."""
+
 
 @njit(cache=True, error_model="numpy")
 def ascending(cost, order):  # type: ignore[no-untyped-def]
@@ -114,6 +117,15 @@ def unit_costs(price, share, cost):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, error_model="numpy")
+def least(cost, room):  # type: ignore[no-untyped-def]
+    """Return the least cost of the groups that have room; infinity if none has."""
+    result = np.inf
+    for g in range(cost.shape[0]):
+        result = min(result, cost[g] if room[g] > 0 else np.inf)
+    return result
+
+
+@njit(cache=True, error_model="numpy")
 def take_units(used, share, room, order, count, weight):  # type: ignore[no-untyped-def]
     """Add what some workers (or parameter servers) take of the groups, the cheapest filled first."""
     left = count
@@ -153,6 +165,7 @@ def price_jobs(jobs, sides, worker_price, server_price, used_workers, used_serve
     for i in range(work.shape[0]):
         needs = tables[start[i] : start[i] + chunks[i] + 1]
         view = (worker_room[i], cost, order, server_room[i], server_cost, server_order)
+        fewest = (needs[1:] / np.arange(1, chunks[i] + 1)).min()
         best, last, costliest, size, covered = 0.0, -1, 0.0, 0, 0
         for s in range(slots - first[i]):
             t = first[i] + s
@@ -160,6 +173,11 @@ def price_jobs(jobs, sides, worker_price, server_price, used_workers, used_serve
                 break
             unit_costs(worker_price[t], worker_share[i], cost)
             unit_costs(server_price[t], server_share[i], server_cost)
+            if covered >= work[i]:
+                cheapest = least(cost, worker_room[i]) + fewest * least(server_cost, server_room[i])
+                if cheapest > SAFE * slope[0]:
+                    corners[s] = 1
+                    continue
             ascending(cost, order)
             ascending(server_cost, server_order)
             top = slot_curve(curves[s], chunks[i], view, needs)
