@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from ..models.base import Instance
+from ..models.base import InputError, Instance
 from .optima import in_all, noting
 
 EXTRAS = {"rl": "torch"}  # the module that each optional part of the package brings, by the name of the extra
@@ -72,6 +72,11 @@ class Table:
     columns: tuple[str, ...]
     rows: tuple[tuple[Any, ...], ...]
 
+    def __post_init__(self) -> None:
+        for i, row in enumerate(self.rows):
+            if len(row) != len(self.columns):
+                raise InputError(f"rows[{i}]: {len(row)} cells, but there are {len(self.columns)} columns")
+
 
 def table(title: str, heads: str, rows: Iterable[Iterable[Any]]) -> Table:
     """Return a table; its column heads stand in one text, with " | " between them."""
@@ -127,6 +132,12 @@ class Finding:
     remark: str = ""
     signs: Mapping[str, Mapping[str, bool | None]] = field(default_factory=dict)
     optima: Mapping[str, int] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.verdict, Verdict):
+            raise InputError(f"verdict: {self.verdict!r} is no clairvoyant.analysis.claim.Verdict")
+        if not isinstance(self.headline, str):
+            raise InputError(f"headline: {self.headline!r} is no text")
 
     @property
     def why(self) -> Why | None:
@@ -246,6 +257,12 @@ class Claim:
     because: Why | None = None
     turns: tuple[str, ...] = ()
 
+    def __post_init__(self) -> None:
+        if not isinstance(self.expected, Verdict):
+            raise InputError(
+                f"{self.id}: expected: {self.expected!r} is no clairvoyant.analysis.claim.Verdict"
+            )
+
     @property
     def lacks_extra(self) -> bool:
         """Whether the extra that the check needs is not installed."""
@@ -256,6 +273,8 @@ class Claim:
         if not self.lacks_extra:
             with noting() as noted, collecting_rarely():
                 found = self.check(context)
+            if not isinstance(found, Finding):
+                raise InputError(f"{self.id}: its check returned {type(found).__name__}, not a Finding")
             return replace(found, optima=in_all([Counter(noted.values())])) if noted else found
         context.progress(1.0)
         return Finding(
@@ -268,8 +287,11 @@ class Claim:
         """Return whether a finding is the one we stand for.
 
         Where the extra is missing, or samples are too small, it may as well be open; else what is expected to
-        be open has to be so for the same reason, and to turn between the same readings.
+        be open has to be so for the same reason, and to turn between the same readings. What has
+        :attr:`Finding.faults` is never as expected.
         """
+        if finding.faults:
+            return False
         if self.lacks_extra:
             return finding.verdict in (self.expected, Verdict.NOT_CHECKABLE)
         if finding.small:

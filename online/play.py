@@ -19,7 +19,13 @@ from ..models.copying import copied
 from ..models.shown import Shown, amount
 from .base import Policy, Traits
 from .guard import Seal, caches_of, plain, refuse, watch
-from .isolated import Isolated
+from .isolated import Isolated, PolicyError
+
+OURS = __name__.partition(".")[0]
+"""The package whose policies are ours."""
+
+ASKED = "asked"
+"""The attribute of an error that says which method of which policy was asked when it was raised."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -126,7 +132,7 @@ def play(
     TamperError
         If the policy changes what it was handed, or the code that scores it, and that is noticed.
     PolicyError
-        If an isolated policy raises an error or ends its process.
+        If a policy ends the process, or an isolated one raises an error.
     """
     check_member(policy, instance.problem)
     mine, setting = copied(instance), copied(instance.setting)
@@ -152,15 +158,15 @@ def _play(
     digest = instance.digest()
     episode = instance.episode(policy.traits.sees)
     sealed, watched = Seal("setting", setting), watch(instance, instance.setting, episode)
-    policy.start(setting, policy_stream(seed))
+    _ask(policy, "start", None, setting, policy_stream(seed))
     refuse(policy, "start", None, sealed.broken() or watched.found(watched.broken()))
-    learn = getattr(policy, "learn", None)
+    learns = getattr(policy, "learn", None) is not None
     rewards: list[float] = []
     decisions: list[Any] = []
     infeasible = 0
     for event, observation in enumerate(islice(episode, most)):
         seen = None if trusted else Seal("observation", observation)
-        decision = plain(policy.decide(observation))
+        decision = plain(_ask(policy, "decide", event, observation))
         if seen is not None:
             broken = sealed.broken() or seen.broken() or watched.found(watched.broken())
             refuse(policy, "decide", event, broken)
@@ -173,9 +179,9 @@ def _play(
         infeasible += not outcome.feasible
         if keep_decisions:
             decisions.append(instance.kept(decision))
-        if learn is not None:
+        if learns:
             shown = None if trusted else Seal("feedback", outcome.feedback)
-            learn(outcome.feedback)
+            _ask(policy, "learn", event, outcome.feedback)
             if shown is not None:
                 refuse(policy, "learn", event, sealed.broken() or shown.broken())
         if progress is not None:
@@ -193,6 +199,20 @@ def _play(
         unit=instance.unit,
         minimised=instance.minimised,
     )
+
+
+def _ask(policy: Policy, method: str, event: int | None, *given: Any) -> Any:
+    """Call a method of a policy; an error of one that is not ours says (:data:`ASKED`) whose it is."""
+    try:
+        return getattr(policy, method)(*given)
+    except (Exception, SystemExit) as error:
+        if type(policy).__module__.partition(".")[0] == OURS:
+            raise
+        where = f"{policy.name}: {method}()" + ("" if event is None else f" at event {event}")
+        if isinstance(error, SystemExit):
+            raise PolicyError(f"{where} ends the process: SystemExit({error.code!r})") from error
+        vars(error)[ASKED] = where
+        raise
 
 
 def _keep_caches(instance: Instance, mine: Instance, setting: Any) -> None:
@@ -224,6 +244,11 @@ def check_member(policy: Any, problem: str) -> None:
     for member in ("name", "traits", "start", "decide"):
         if not hasattr(policy, member):
             raise InputError(f"policy: {type(policy).__name__} has no member {member!r}")
+    if not isinstance(policy.traits, Traits):
+        raise InputError(f"policy: traits of {type(policy).__name__}: {policy.traits!r} is no Traits")
+    for method in ("start", "decide"):
+        if not callable(getattr(policy, method)):
+            raise InputError(f"policy: {type(policy).__name__}.{method} is no method")
     if policy.traits.problem != problem:
         raise InputError(
             f"policy: {policy.name} plays {policy.traits.problem!r}, the instance is {problem!r}"

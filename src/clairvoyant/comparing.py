@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import math
 import os
+import re
+import sysconfig
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
@@ -278,9 +280,21 @@ def _computed(
         )
     for cell in cells.values():
         if answers[cell.key].state is not State.DONE:
-            kind, _, why = ["", *answers[cell.key].error.strip().splitlines()][-1].partition(": ")
+            kind, why = _told(answers[cell.key].error)
             raise (InputError if kind.endswith("InputError") else ClairvoyantError)(f"{cell.name}: {why}")
     return {who: answers[cell.key].result for who, cell in cells.items()}
+
+
+def _told(trace: str) -> tuple[str, str]:
+    """Return the type of an error and what it says, by its traceback; with its place in code of one's own."""
+    last = ["", *trace.strip().splitlines()][-1]
+    kind, _, text = last.partition(": ")
+    if "." in kind:  # an error of ours
+        return kind, text
+    homes = (str(Path(__file__).parent), sysconfig.get_path("stdlib"), sysconfig.get_path("purelib"), "<")
+    frames = re.findall(r'^  File "(.+)", line (\d+), in (.+)$', trace, re.MULTILINE)
+    own = [f"{file}, line {line}, in {name}: " for file, line, name in frames if not file.startswith(homes)]
+    return kind, (own[-1] if own else "") + last
 
 
 def _played_here(

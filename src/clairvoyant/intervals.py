@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import math
 from typing import NamedTuple
 
@@ -17,6 +18,9 @@ NARROW = 1e-5
 
 ROUNDING = 2.0**-40
 """By such a part of the scale, and no more, the sums behind an end are rounded."""
+
+CONTRADICTION = 1e-6
+"""A ratio below 1 by more than this is no rounding: totals and bounds are known to a billionth or so."""
 
 
 class Interval(NamedTuple):
@@ -61,7 +65,8 @@ def regret(run: Run, optimum: Optimum) -> Interval:
 def ratio(run: Run, optimum: Optimum) -> Interval:
     """Return how far a run is from the optimum, as a factor of at least 1.
 
-    It is the optimum over the total (the total over the optimum where less is better).
+    It is the optimum over the total (the total over the optimum where less is better). A factor below 1, of
+    which a warning is logged, contradicts the bound: the oracle, the instance or the policy is at fault.
 
     Parameters
     ----------
@@ -84,13 +89,20 @@ def ratio(run: Run, optimum: Optimum) -> Interval:
 def interval_of(problem: str, total: float, optimum: Optimum, *, possible: bool = True) -> Interval:
     """Return the ratio of a total, or of a mean of totals, if the problem has one, else the regret.
 
-    A ratio is at least 1 if the total was ``possible``.
+    A ratio is at least 1 if the total was ``possible``; one that is not even so, but for rounding, is
+    returned as it is, with a warning.
     """
     record = find(problem)
     if not record.has("ratio"):
         return _regret(total, optimum)
     low, high = record.part("ratio")(optimum, total)
-    low = max(1.0, low) if possible else low
+    if possible and low < 1.0 - CONTRADICTION:
+        logging.getLogger("clairvoyant").warning(
+            f"a total of {total:.9g} is better than what is proved to be possible, {optimum.bound:.9g}: the "
+            "oracle, the instance or the policy is at fault"
+        )
+    elif possible:
+        low = max(1.0, low)
     return Interval(low, max(low, high))
 
 

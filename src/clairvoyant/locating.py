@@ -13,6 +13,7 @@ from typing import NamedTuple
 
 from .analysis.engine.cells import sources_of_module
 from .models.base import InputError, did_you_mean, path_of, regular
+from .online.play import ASKED
 
 _loaded: dict[str, dict[str, str]] = {}
 """The names of packages and files, without their ends, that were loaded from here, and their source."""
@@ -92,8 +93,11 @@ def _look_in(folder: Path) -> None:
 
 
 def fault(error: BaseException) -> str | None:
-    """Return the last line of an error after its place in the code of such a class; None if it has none."""
-    place = place_of(error)
+    """Return the last line of an error after its place in the code of such a class; None if it has none.
+
+    Where no line of such a class is known, but the policy that was asked, that is the place.
+    """
+    place = place_of(error) or vars(error).get(ASKED)
     return None if place is None else f"{place}: {traceback.format_exception_only(error)[-1].strip()}"
 
 

@@ -3,7 +3,10 @@
 import re
 from pathlib import Path
 
-from clairvoyant.analysis.claim import Verdict, in_words
+import pytest
+
+from clairvoyant.analysis.claim import Claim, Context, Finding, Table, Verdict, in_words
+from clairvoyant.models.base import InputError
 from clairvoyant.problems import find, problems
 
 PAGE = Path(__file__).parents[2] / "docs" / "verdicts.md"
@@ -24,3 +27,28 @@ def test_the_page_names_every_claim_with_its_verdict() -> None:
     for claim in claims:
         assert (claim.because is not None) == (claim.expected is Verdict.UNDETERMINED), claim.id
         assert len(claim.turns) in (0, 2), claim.id
+
+
+def claimed(found: object, expected: object = Verdict.REFUTED) -> Claim:
+    return Claim("placement/mine", "here", "it holds", "look", expected, lambda _context: found)  # type: ignore[arg-type, return-value]
+
+
+def test_what_is_refuted_without_evidence_is_not_as_expected() -> None:
+    bare, proved = Finding(Verdict.REFUTED, "no"), Finding(Verdict.REFUTED, "no", proof="1 < 2")
+    assert not claimed(bare).as_expected(bare)
+    assert claimed(proved).as_expected(proved)
+    wordy = Finding(Verdict.REFUTED, 26 * "no ", proof="1 < 2")
+    assert not claimed(wordy).as_expected(wordy)
+
+
+def test_what_is_no_finding_is_refused_by_name() -> None:
+    with pytest.raises(InputError, match=r"^placement/mine: its check returned NoneType, not a Finding$"):
+        claimed(None).find(Context())
+    with pytest.raises(InputError, match=r"^verdict: 'refuted' is no clairvoyant\.analysis"):
+        Finding("refuted", "no")  # type: ignore[arg-type]
+    with pytest.raises(InputError, match=r"^headline: 5 is no text$"):
+        Finding(Verdict.HOLDS, 5)  # type: ignore[arg-type]
+    with pytest.raises(InputError, match=r"^placement/mine: expected: 'refuted' is no clairvoyant"):
+        claimed(None, "refuted")
+    with pytest.raises(InputError, match=r"^rows\[1\]: 1 cells, but there are 2 columns$"):
+        Table("t", ("a", "b"), ((1, 2), (1,)))

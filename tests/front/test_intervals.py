@@ -48,6 +48,23 @@ def test_the_interval_holds_the_truth_wherever_the_optimum_lies(
     assert open_ended.high == math.inf
 
 
+@pytest.mark.parametrize(("problem", "total"), [("placement", 50.0), ("admission", 200.0)])
+def test_a_total_better_than_what_is_proved_is_told_and_no_ratio_of_one(
+    problem: str, total: float, caplog: pytest.LogCaptureFixture
+) -> None:
+    minimised = find(problem).part("instance").minimised
+    optimum = optimum_of(100.0, 100.0, minimised)
+    assert interval_of(problem, total, optimum) == (0.5, 0.5)
+    assert (
+        f"a total of {total:g} is better than what is proved to be possible, 100: the oracle" in caplog.text
+    )
+    caplog.clear()
+    assert interval_of(problem, total, optimum, possible=False) == (0.5, 0.5)
+    nearly = 100.0 * (1.0 - 1e-9 if minimised else 1.0 + 1e-9)
+    assert interval_of(problem, nearly, optimum) == (1.0, 1.0)
+    assert caplog.text == ""
+
+
 @given(low=st.floats(-1e3, 1e3), apart=st.floats(0.0, 0.1), optimum=st.floats(-1e4, 1e4))
 def test_one_number_is_shown_only_where_the_ends_tell_no_more(
     low: float, apart: float, optimum: float

@@ -50,6 +50,24 @@ class Fails(Mine):
         return 1 / 0
 
 
+class Forgets(Mine):
+    def start(self, setting):
+        pass
+
+
+class Leaves(Mine):
+    def decide(self, observation):
+        raise SystemExit(0)
+
+
+class Borrowed(Mine):
+    decide = None
+
+
+class Worded(Mine):
+    traits = "allocation"
+
+
 class Boasts(Mine):
     traits = cv.Traits(problem="allocation", guarantee="the best there is")
 
@@ -219,6 +237,8 @@ def told(many):
         ("mine_for_tests:Mine:share=x", "policy Mine: share: 'x' is not a number"),
         ("mine_for_tests:Picky", "policy Picky: "),
         ("mine_for_tests:Nothing", "policy: Nothing has no member 'name'"),
+        ("mine_for_tests:Borrowed", "policy: Borrowed.decide is no method"),
+        ("mine_for_tests:Worded", "policy: traits of Worded: 'allocation' is no Traits"),
     ],
 )
 def test_what_cannot_be_used_is_refused_in_one_line(text: str, message: str, run: Run) -> None:
@@ -239,6 +259,38 @@ def test_an_error_of_the_policy_is_told_with_its_place_and_is_no_bug_of_ours(run
     (row,) = (one for one in checks if one["check"] == "reproducible")
     assert not row["passed"]
     assert f"start() or decide() does not expect such an instance ({place})" in row["reason"]
+
+
+@pytest.mark.parametrize(
+    ("kind", "of", "told"),
+    [
+        ("Forgets", "start()", "TypeError: Forgets.start() takes 2 positional arguments but 3 were given"),
+        ("Leaves", "decide() at event 0", "ends the process: SystemExit(0)"),
+    ],
+)
+def test_who_forgets_an_argument_or_leaves_is_told_and_no_bug_of_ours(
+    kind: str, of: str, told: str, run: Run
+) -> None:
+    printed = run("play", "x.json", "--policy", f"mine_for_tests:{kind}", "--no-optimum")
+    assert printed.status == 1
+    assert printed.out == ""
+    (line,) = printed.err.splitlines()
+    assert line.startswith(f"failed: mine_for_tests:{kind}: {of}")
+    assert line.endswith(told)
+    printed = run("check", f"mine_for_tests:{kind}")
+    assert printed.status == 1
+    assert "checks failed" in printed.out
+
+
+def test_a_comparison_tells_type_and_place_of_an_error(run: Run, there: Path) -> None:
+    options = ("--policy", "mine_for_tests:Fails", "--policy", "drf", "--no-optimum", "--workers", "1")
+    printed = run("compare", "x.json", *options)
+    line = MINE.splitlines().index("        return 1 / 0") + 1
+    place = f"{there}/mine_for_tests.py, line {line}, in decide"
+    assert printed.status == 1
+    assert printed.err.splitlines()[-1] == (
+        f"failed: mine_for_tests:Fails on x.json: {place}: ZeroDivisionError: division by zero"
+    )
 
 
 def test_the_file_of_runs_holds_every_reward(run: Run) -> None:

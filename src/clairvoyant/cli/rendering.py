@@ -341,7 +341,7 @@ def print_claims(results: Results, verbose: bool) -> None:
     wrong = [(claim, finding) for claim, finding in results if not claim.as_expected(finding)]
     for claim, finding in wrong:
         found, expected = in_words(finding.verdict, finding.why), in_words(claim.expected, claim.because)
-        texts = (finding.headline, finding.proof, finding.remark)
+        texts = (finding.headline, finding.proof, finding.remark, *finding.faults)
         out.entry(f"{claim.id} ({claim.where}): {found}, expected: {expected}", texts)
     usual = [(claim, finding) for claim, finding in results if claim.as_expected(finding)]
     shown = usual if verbose else foremost(usual)
@@ -358,8 +358,9 @@ def print_claims(results: Results, verbose: bool) -> None:
         out.line(f"{name}{paper}: {_statements([one for one in results if one[0].problem == name])}")
     if optima := in_all([finding.optima for _, finding in results]):
         out.line(f"optima that verdicts rest on: {share(optima)}")
-    told = f"{len(results)} {things(len(results), 'claims')}: "
-    out.line(told + (f"{len(wrong)} NOT as expected" if wrong else "all as expected"))
+    if results:
+        told = f"{len(results)} {things(len(results), 'claims')}: "
+        out.line(told + (f"{len(wrong)} NOT as expected" if wrong else "all as expected"))
 
 
 def foremost(results: Results) -> Results:
