@@ -246,9 +246,9 @@ def check_member(policy: Any, problem: str) -> None:
             raise InputError(f"policy: {type(policy).__name__} has no member {member!r}")
     if not isinstance(policy.traits, Traits):
         raise InputError(f"policy: traits of {type(policy).__name__}: {policy.traits!r} is no Traits")
-    for method in ("start", "decide"):
-        if not callable(getattr(policy, method)):
-            raise InputError(f"policy: {type(policy).__name__}.{method} is no method")
+    for method in ("start", "decide", "learn"):
+        if not callable(found := getattr(policy, method, len)):
+            raise InputError(f"policy: {type(policy).__name__}.{method} is no method but {found!r}")
     if policy.traits.problem != problem:
         raise InputError(
             f"policy: {policy.name} plays {policy.traits.problem!r}, the instance is {problem!r}"

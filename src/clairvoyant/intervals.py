@@ -96,13 +96,13 @@ def interval_of(problem: str, total: float, optimum: Optimum, *, possible: bool 
     if not record.has("ratio"):
         return _regret(total, optimum)
     low, high = record.part("ratio")(optimum, total)
-    if possible and low < 1.0 - CONTRADICTION:
+    if possible and high < 1.0 - CONTRADICTION:
         logging.getLogger("clairvoyant").warning(
             f"a total of {total:.9g} is better than what is proved to be possible, {optimum.bound:.9g}: the "
             "oracle, the instance or the policy is at fault"
         )
-    elif possible:
-        low = max(1.0, low)
+        return Interval(low, high)
+    low = max(1.0, low) if possible else low
     return Interval(low, max(low, high))
 
 

@@ -226,7 +226,7 @@ def test_an_exception_in_a_check_stops_the_audit_and_saves_the_rest(tmp_path: Pa
     [
         (Finding(Verdict.HOLDS, "", {"x": object()}), "is no text, number"),  # type: ignore[dict-item]
         (Finding(Verdict.HOLDS, "", tables=(Table("t", ("x",), (([1],),)),)), "is no text, number"),
-        (None, "AttributeError"),
+        (None, "a/x: its check returned NoneType, not a Finding"),
     ],
 )
 def test_what_is_no_finding_is_an_error(tmp_path: Path, finding: Any, message: str) -> None:
@@ -294,7 +294,10 @@ def damaged(_context: Context) -> Finding:
     ("check", "why"),
     [
         (raises, "SystemExit: no licence"),
-        (lambda _context: 3, "AttributeError: 'int' object has no attribute 'verdict'"),
+        (
+            lambda _context: 3,
+            "clairvoyant.models.checks.InputError: a/b: its check returned int, not a Finding",
+        ),
         (damaged, r"clairvoyant\.models\.checks\.InputError: problem: 'nothing' is not one of .*"),
         (rich, "a/b: b/rich has a figure named 'picture' too"),
     ],
@@ -364,7 +367,7 @@ def test_a_finding_is_what_its_claim_expects_or_not(tmp_path: Path) -> None:
 
 
 def rich_without_files(_context: Context) -> Finding:
-    return Finding(Verdict.REFUTED, "no")
+    return Finding(Verdict.REFUTED, "no", proof="1 < 2")
 
 
 # Several processes: the claims live in a module that the workers import.

@@ -201,8 +201,8 @@ def test_a_policy_that_fails_on_degenerate_instances() -> None:
     [
         ({"name": ""}, "its name is ''"),
         ({"name": 7}, "its name is 7"),
-        ({"learn": 3}, "its learn is no method but 3"),
-        ({"decide": 3}, "its decide is no method but 3"),
+        ({"learn": 3}, "Odd.learn is no method but 3"),
+        ({"decide": 3}, "Odd.decide is no method but 3"),
     ],
 )
 def test_members_of_the_wrong_kind(change: dict[str, Any], message: str) -> None:

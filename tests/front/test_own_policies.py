@@ -237,7 +237,7 @@ def told(many):
         ("mine_for_tests:Mine:share=x", "policy Mine: share: 'x' is not a number"),
         ("mine_for_tests:Picky", "policy Picky: "),
         ("mine_for_tests:Nothing", "policy: Nothing has no member 'name'"),
-        ("mine_for_tests:Borrowed", "policy: Borrowed.decide is no method"),
+        ("mine_for_tests:Borrowed", "policy: Borrowed.decide is no method but None"),
         ("mine_for_tests:Worded", "policy: traits of Worded: 'allocation' is no Traits"),
     ],
 )

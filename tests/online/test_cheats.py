@@ -323,10 +323,11 @@ def test_what_scores_beside_the_instance_is_looked_at(
         def start(self, setting: Any, rng: np.random.Generator) -> None:
             monkeypatch.setattr(owner, name, lambda *_: 1e9)
 
-        decide = None
+        def decide(self, observation: Any) -> Any:
+            raise AssertionError("it has been noticed before")
 
     with pytest.raises(TamperError, match=rf"changed .*\.{owner.__name__}\.{name} in start"):
-        play(Patcher(), api.generate(problem, "tiny", 1))  # type: ignore[arg-type]
+        play(Patcher(), api.generate(problem, "tiny", 1))
 
 
 @pytest.mark.parametrize("problem", TWO)

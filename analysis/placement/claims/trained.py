@@ -312,10 +312,9 @@ def contest(
     nor a comparison; if all have, nothing is judged.
 
     ``what`` begins the headline. Pairs ``beside`` are shown alone. ``settings`` says by which other networks
-    names are to be replaced in each reading of how they were trained. ``further`` has a measure and two
-    places: at the one the first pair is further below than at the other. Of the measure ``most`` the
-    statement speaks at most of the places, an odd number. With ``either`` it is said of any of the first of
-    the pairs: the verdict is the best of those on each.
+    to replace names in each reading of how they were trained. ``further`` has a measure and two places: at
+    one the first pair is further below than at the other. Of the measure ``most`` the statement speaks at
+    most of the places, an odd number. With ``either`` the verdict is the best of those on each first one.
     """
     context = held_out(context)
     slow = () if context.mode == "full" else [who.label for who in BUDGETS]

@@ -135,9 +135,6 @@ def members(subject: Subject) -> None:
     check_member(policy, subject.kit.problem)
     if not isinstance(policy.name, str) or not policy.name:
         raise PolicyCheckError(f"its name is {policy.name!r}; it should be a text that is not empty")
-    for method in ("start", "decide", "learn"):
-        if not callable(getattr(policy, method, play)):
-            raise PolicyCheckError(f"its {method} is no method but {getattr(policy, method)!r}")
 
 
 def feasible_decisions(subject: Subject) -> None:
