@@ -352,7 +352,7 @@ def make_policy(text: str, problem: str | None = None) -> Any:
         return named.make(text, policies(problem), problem, lambda: [*policies().values()])
     try:
         policy = named.made(locating.class_of(wanted, sorted(known)), wanted.kind, wanted.settings, text)
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         if isinstance(error, InputError):
             raise
         raise InputError(f"policy {wanted.kind}: {locating.fault(error) or error}") from error

@@ -77,6 +77,17 @@ class Picky(Mine):
         raise ValueError("not today")
 
 
+class Stops(Mine):
+    def __init__(self):
+        raise SystemExit(0)
+
+
+class Hides(Mine):
+    @property
+    def name(self):
+        raise SystemExit(0)
+
+
 class Fixed(Mine):
     name = property(lambda self: "fixed")
 
@@ -238,6 +249,8 @@ def told(many):
         ("mine_for_tests:Picky", "policy Picky: "),
         ("mine_for_tests:Nothing", "policy: Nothing has no member 'name'"),
         ("mine_for_tests:Borrowed", "policy: Borrowed.decide is no method but None"),
+        ("mine_for_tests:Stops", "in __init__: SystemExit: 0"),
+        ("mine_for_tests:Hides", "in name: SystemExit: 0"),
         ("mine_for_tests:Worded", "policy: traits of Worded: 'allocation' is no Traits"),
     ],
 )
