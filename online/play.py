@@ -14,7 +14,7 @@ from typing import Any, Generic
 import numpy as np
 
 from ..models import stopwatch
-from ..models.base import DecisionType, InputError, Instance, things
+from ..models.base import ClairvoyantError, DecisionType, InputError, Instance, things
 from ..models.copying import copied
 from ..models.shown import Shown, amount
 from .base import Policy, Traits
@@ -25,7 +25,7 @@ OURS = __name__.partition(".")[0]
 """The package whose policies are ours."""
 
 ASKED = "asked"
-"""The attribute of an error that says which method of which policy was asked when it was raised."""
+"""The attribute of an error that says which policy was asked when it was raised, for what or when."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -170,7 +170,11 @@ def _play(
         if seen is not None:
             broken = sealed.broken() or seen.broken() or watched.found(watched.broken())
             refuse(policy, "decide", event, broken)
-        outcome = episode.apply(decision, enforce=enforce)
+        try:
+            outcome = episode.apply(decision, enforce=enforce)
+        except ClairvoyantError as error:
+            vars(error)[ASKED] = f"{policy.name}: event {event}"
+            raise
         if outcome.feasible and not math.isfinite(outcome.reward):
             raise InputError(
                 f"instance: event {event} pays {float(outcome.reward)!r}, which is no finite number"

@@ -60,6 +60,17 @@ class Leaves(Mine):
         raise SystemExit(0)
 
 
+class Narrow(Mine):
+    def decide(self, observation):
+        self.asked = getattr(self, "asked", 0) + 1
+        return self.decision if self.asked < 3 else self.decision[:1]
+
+
+class Greedy(Mine):
+    def decide(self, observation):
+        return 1000.0 + self.decision
+
+
 class Borrowed(Mine):
     decide = None
 
@@ -293,6 +304,22 @@ def test_who_forgets_an_argument_or_leaves_is_told_and_no_bug_of_ours(
     printed = run("check", f"mine_for_tests:{kind}")
     assert printed.status == 1
     assert "checks failed" in printed.out
+
+
+@pytest.mark.parametrize(
+    ("kind", "status", "told"),
+    [
+        ("Narrow", 2, "error: mine_for_tests:Narrow: event 2: decision: shape "),
+        ("Greedy", 1, "failed: mine_for_tests:Greedy: event 0: slot 0: infeasible decision: "),
+    ],
+)
+def test_a_decision_that_does_not_fit_is_told_with_policy_and_event(
+    kind: str, status: int, told: str, run: Run
+) -> None:
+    options = ("--policy", "drf", "--policy", f"mine_for_tests:{kind}", "--no-optimum")
+    printed = run("play", "x.json", *options)
+    assert (printed.status, printed.out) == (status, "")
+    assert printed.err.splitlines()[-1].startswith(told)
 
 
 def test_a_comparison_tells_type_and_place_of_an_error(run: Run, there: Path) -> None:

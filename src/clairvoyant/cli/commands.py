@@ -155,13 +155,16 @@ def _status_of(error: Exception) -> int:
     """Report an exception and return the exit status that belongs to it."""
     from ..locating import fault
     from ..models.base import ClairvoyantError, InputError
+    from ..online.play import ASKED
 
+    asked = vars(error).get(ASKED)
+    text = f"{asked}: {error}" if asked else str(error)
     if isinstance(error, InputError):
-        return _refuse(str(error))
+        return _refuse(text)
     if isinstance(error, MemoryError):
         return _refuse(f"not enough memory: {error}")
     if isinstance(error, ClairvoyantError):
-        out.log(f"failed: {_one_line(str(error))}")
+        out.log(f"failed: {_one_line(text)}")
         return FAILED
     if (place := fault(error)) is not None:
         out.log(f"failed: {_one_line(place)}")
