@@ -392,7 +392,8 @@ def test_worst_case_enumerates_what_is_small(run: Run, tmp_path: Path) -> None:
 
 
 def finding(verdict: cv.Verdict) -> cv.Finding:
-    return cv.Finding(verdict, "It was [tried], twice.", {"ratio": float("nan"), "runs": 2})
+    proof = "1 < 2" if verdict is cv.Verdict.REFUTED else ""
+    return cv.Finding(verdict, "It was [tried], twice.", {"ratio": float("nan"), "runs": 2}, proof=proof)
 
 
 def claim(name: str, expected: cv.Verdict) -> cv.Claim:

@@ -130,7 +130,9 @@ def test_a_regret_is_told_with_what_is_not_proved(
 
 
 def judged(name: str, where: str, verdict: cv.Verdict, **more: Any) -> tuple[cv.Claim, cv.Finding]:
-    found = cv.Finding(verdict, f"What was found of {name}.", counterexample=more.pop("counterexample", None))
+    shown = more.pop("counterexample", None)
+    proof = "1 < 2" if verdict is cv.Verdict.REFUTED and shown is None else ""
+    found = cv.Finding(verdict, f"What was found of {name}.", counterexample=shown, proof=proof)
     return cv.Claim(name, where, "It is so.", "By trying.", verdict, lambda _: found, **more), found
 
 

@@ -231,7 +231,7 @@ def test_the_lists_hold_both_problems_and_each_alone(run: Run) -> None:
 
 def test_audit_takes_the_problem(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     asked: dict[str, Any] = {}
-    finding = cv.Finding(cv.Verdict.REFUTED, "The smallest instance has no optimum.", {"instances": 1})
+    finding = cv.Finding(cv.Verdict.REFUTED, "The smallest instance has no optimum.", proof="1 < 2")
     claim = cv.Claim(
         "selection/first", "Sec. 2", "It holds.", "By trying.", cv.Verdict.REFUTED, lambda _context: finding
     )
