@@ -205,7 +205,8 @@ def test_what_others_bring_and_fails_is_one_warning_each(monkeypatch: pytest.Mon
     monkeypatch.setattr(module, "_added", lambda what: added[what])
     assert _warmup.exercise("admission") == [
         "oracle 'none' of 'admission', from stranger, is not warmed up: ValueError: no solver for first",
-        "policy 'broken' of 'admission', from stranger, is not warmed up: SystemExit: no licence",
+        "policy 'broken' of 'admission', from stranger, is not warmed up: broken: start() ends the process: "
+        "SystemExit('no licence')",
         "problem 'admission-theirs', from stranger, is not warmed up: ZeroDivisionError: tiny 0",
     ]
 
