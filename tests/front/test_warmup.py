@@ -203,10 +203,10 @@ def test_what_others_bring_and_fails_is_one_warning_each(monkeypatch: pytest.Mon
     }
     monkeypatch.setattr(module, "_others", lambda: brought)
     monkeypatch.setattr(module, "_added", lambda what: added[what])
+    ended = "broken: start() ends the process: SystemExit('no licence')"
     assert _warmup.exercise("admission") == [
         "oracle 'none' of 'admission', from stranger, is not warmed up: ValueError: no solver for first",
-        "policy 'broken' of 'admission', from stranger, is not warmed up: broken: start() ends the process: "
-        "SystemExit('no licence')",
+        f"policy 'broken' of 'admission', from stranger, is not warmed up: {ended}",
         "problem 'admission-theirs', from stranger, is not warmed up: ZeroDivisionError: tiny 0",
     ]
 
