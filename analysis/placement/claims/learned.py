@@ -301,7 +301,8 @@ compared(
     "A module more, where jobs wait",
     MODULES,
     says="Messages and the random walk process each improve both metrics.",
-    how=f"The four variants on Small at rho {ROOM['small']:g}, trained there or at rho 0.8, two by two.",
+    how=f"The four variants on Small at rho {ROOM['small']:g}, in full mode on the others under load too, "
+    "trained on Small at rho 2 or 0.8, two by two.",
     places=under_load,
     many=MANY,
     settings=trained.by_load,
