@@ -1,5 +1,6 @@
 """The page of verdicts is that of the claims."""
 
+import pickle
 import re
 from pathlib import Path
 
@@ -27,6 +28,7 @@ def test_the_page_names_every_claim_with_its_verdict() -> None:
     for claim in claims:
         assert (claim.because is not None) == (claim.expected is Verdict.UNDETERMINED), claim.id
         assert len(claim.turns) in (0, 2), claim.id
+        assert pickle.dumps(claim), claim.id  # an audit hands it to processes
 
 
 def claimed(found: object, expected: object = Verdict.REFUTED) -> Claim:
