@@ -572,7 +572,7 @@ def _named(check: Callable[[Subject], None], subject: Subject) -> Callable[[], N
             raise ProblemCheckError(
                 f"problem {subject.kit.problem!r} fails {check.__name__}: {error}"
             ) from error
-        except Exception as error:
+        except (Exception, SystemExit) as error:
             name = getattr(subject.make(), "name", "")
             why = error if isinstance(error, PolicyCheckError) else f"{type(error).__name__}: {error}"
             raise PolicyCheckError(f"policy {name!r} fails {check.__name__}: {why}") from error
