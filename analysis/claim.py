@@ -115,6 +115,8 @@ class Finding:
         statement and reading.
     optima
         How many optima the verdict rests on, by what proves them; see :mod:`.optima`. The claim fills it in.
+    mode
+        That of the check, which decides what is expected. The claim fills it in.
     remark
         What else a reader should know. Like ``assumes`` and ``proof`` it consists of paragraphs of at most
         :data:`PARAGRAPH` words, with an empty line between them.
@@ -132,6 +134,7 @@ class Finding:
     remark: str = ""
     signs: Mapping[str, Mapping[str, bool | None]] = field(default_factory=dict)
     optima: Mapping[str, int] = field(default_factory=dict)
+    mode: str = "default"
 
     def __post_init__(self) -> None:
         if not isinstance(self.verdict, Verdict):
@@ -243,6 +246,8 @@ class Claim:
         Why it is undetermined, where that is expected and said.
     turns
         Two readings: where "depends" is expected, some statement holds in the first and not in the second.
+    at_full
+        What is expected in full mode, where that is something else: a verdict, or why there is none.
     """
 
     id: str
@@ -256,6 +261,7 @@ class Claim:
     choices: tuple[str, ...] = ()
     because: Why | None = None
     turns: tuple[str, ...] = ()
+    at_full: Verdict | Why | None = None
 
     def __post_init__(self) -> None:
         if not isinstance(self.expected, Verdict):
@@ -275,13 +281,23 @@ class Claim:
                 found = self.check(context)
             if not isinstance(found, Finding):
                 raise InputError(f"{self.id}: its check returned {type(found).__name__}, not a Finding")
-            return replace(found, optima=in_all([Counter(noted.values())])) if noted else found
+            optima = in_all([Counter(noted.values())]) if noted else found.optima
+            return replace(found, optima=optima, mode=context.mode)
         context.progress(1.0)
         return Finding(
             Verdict.NOT_CHECKABLE,
             f"Not checked: {EXTRAS[self.extra]} is not installed. "
             f'This installs it: pip install "clairvoyant[{self.extra}]"',
+            mode=context.mode,
         )
+
+    def stands(self, mode: str) -> tuple[Verdict, Why | None]:
+        """Return the verdict we stand for in a mode, and why it is undetermined where that is expected."""
+        if mode != "full" or self.at_full is None:
+            return self.expected, self.because
+        if isinstance(self.at_full, Why):
+            return Verdict.UNDETERMINED, self.at_full
+        return self.at_full, None
 
     def as_expected(self, finding: Finding) -> bool:
         """Return whether a finding is the one we stand for.
@@ -292,15 +308,16 @@ class Claim:
         """
         if finding.faults:
             return False
+        expected, because = self.stands(finding.mode)
         if self.lacks_extra:
-            return finding.verdict in (self.expected, Verdict.NOT_CHECKABLE)
+            return finding.verdict in (expected, Verdict.NOT_CHECKABLE)
         if finding.small:
-            return finding.verdict in (self.expected, Verdict.UNDETERMINED, Verdict.NOT_CHECKABLE)
+            return finding.verdict in (expected, Verdict.UNDETERMINED, Verdict.NOT_CHECKABLE)
         turned = not self.turns or any(
             [by_reading.get(name) for name in self.turns] == [True, False]
             for by_reading in finding.signs.values()
         )
-        return finding.verdict is self.expected and self.because in (None, finding.why) and turned
+        return finding.verdict is expected and because in (None, finding.why) and turned
 
     @property
     def problem(self) -> str:

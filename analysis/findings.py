@@ -116,7 +116,7 @@ def _described(claim: Claim, finding: Finding, context: Context) -> dict[str, An
     return {
         "claim": claim.id,
         **{name: getattr(claim, name) for name in ("where", "says", "how", "ours", "choices")},
-        "expected": in_words(claim.expected, claim.because),
+        "expected": in_words(*claim.stands(context.mode)),
         "mode": context.mode,
         "seed": context.seed,
         "command": command(claim, context),

@@ -1,16 +1,20 @@
 """The page of verdicts is that of the claims."""
 
+import json
 import pickle
 import re
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from clairvoyant.analysis.claim import Claim, Context, Finding, Table, Verdict, in_words
+from clairvoyant.analysis.claim import Claim, Context, Finding, Table, Verdict, Why, in_words
 from clairvoyant.models.base import InputError
 from clairvoyant.problems import find, problems
 
-PAGE = Path(__file__).parents[2] / "docs" / "verdicts.md"
+DOCS = Path(__file__).parents[2] / "docs"
+PAGE = DOCS / "verdicts.md"
 
 
 def test_the_page_names_every_claim_with_its_verdict() -> None:
@@ -31,8 +35,30 @@ def test_the_page_names_every_claim_with_its_verdict() -> None:
         assert pickle.dumps(claim), claim.id  # an audit hands it to processes
 
 
-def claimed(found: object, expected: object = Verdict.REFUTED) -> Claim:
-    return Claim("placement/mine", "here", "it holds", "look", expected, lambda _context: found)  # type: ignore[arg-type, return-value]
+def claimed(found: object, expected: object = Verdict.REFUTED, **more: Any) -> Claim:
+    return Claim("placement/mine", "here", "it holds", "look", expected, lambda _context: found, **more)  # type: ignore[arg-type, return-value]
+
+
+@pytest.mark.parametrize("problem", [name for name in problems() if find(name).part("claims")])
+def test_at_full_size_the_verdicts_are_those_that_were_kept(problem: str) -> None:
+    file = DOCS / "findings" / "full" / f"{problem}.json"
+    kept = {one["claim"]: one["found"] for one in json.loads(file.read_text("utf-8"))["findings"]}
+    assert kept == {claim.id: in_words(*claim.stands("full")) for claim in find(problem).part("claims")}
+
+
+def test_what_is_expected_is_that_of_the_mode() -> None:
+    proved = Finding(Verdict.REFUTED, "no", proof="1 < 2")
+    claim = claimed(proved, Verdict.UNDETERMINED, because=Why.SAMPLES, at_full=Verdict.REFUTED)
+    by_mode = {mode: claim.find(Context(mode)) for mode in ("default", "full")}
+    assert {mode: claim.as_expected(found) for mode, found in by_mode.items()} == {
+        "default": False,
+        "full": True,
+    }
+    undecided = replace(claim.find(Context("full")), verdict=Verdict.UNDETERMINED)
+    assert undecided.why is Why.LACKING
+    assert not claim.as_expected(undecided)
+    for why in Why:
+        assert replace(claim, at_full=why).as_expected(undecided) is (why is Why.LACKING)
 
 
 def test_what_is_refuted_without_evidence_is_not_as_expected() -> None:

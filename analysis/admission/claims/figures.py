@@ -190,7 +190,13 @@ def figure_8(context: Context) -> Finding:
     )
 
 
-@claim("large-testbed", "Sec. V.B, last paragraph", because=Why.SAMPLES, choices=OPEN_ON_TESTBED)
+@claim(
+    "large-testbed",
+    "Sec. V.B, last paragraph",
+    because=Why.SAMPLES,
+    at_full=Why.DEPENDS,
+    choices=OPEN_ON_TESTBED,
+)
 def large_testbed(context: Context) -> Finding:
     """The advantage of OASiS is more obvious on a larger testbed.
 

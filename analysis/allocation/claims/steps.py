@@ -172,7 +172,7 @@ def _wobble(who: Contender, setup: Setup, seed: int) -> list[float]:
     return [100.0 * (abs(np.diff(m)).sum() - abs(m[-1] - m[0])) / abs(mean[-1]) for m in spans]
 
 
-@claim("oscillation", "Sec. 4.1, on Fig. 2", because=Why.SAMPLES, choices=CHOICES)
+@claim("oscillation", "Sec. 4.1, on Fig. 2", because=Why.SAMPLES, at_full=Why.DEPENDS, choices=CHOICES)
 def _oscillation(context: Context) -> Finding:
     """The average reward oscillates at the beginning, a leading cause being the good initial decision.
 

@@ -97,7 +97,13 @@ def printed_lead(who: str, cluster: int, measure: str) -> float:
     return 100.0 * (printed[who] - printed[FIFO_FF.label]) / printed[FIFO_FF.label]
 
 
-@claim("table-1-heuristics", "Table 1, heuristic rows", because=Why.SAMPLES, choices=(LOADS, SLOWDOWN))
+@claim(
+    "table-1-heuristics",
+    "Table 1, heuristic rows",
+    because=Why.SAMPLES,
+    at_full=Verdict.NOT_REPRODUCED,
+    choices=(LOADS, SLOWDOWN),
+)
 def table_1_heuristics(context: Context) -> Finding:
     """How far the heuristics are from FIFO-FirstFit in JCT and fee, on three clusters.
 
@@ -238,7 +244,13 @@ def sub_optimal(context: Context) -> Finding:
     )
 
 
-@claim("cluster-size", "Sec. 5.2, Appendix E", because=Why.SAMPLES, choices=(LOADS, SLOWDOWN))
+@claim(
+    "cluster-size",
+    "Sec. 5.2, Appendix E",
+    because=Why.SAMPLES,
+    at_full=Why.DEPENDS,
+    choices=(LOADS, SLOWDOWN),
+)
 def cluster_size(context: Context) -> Finding:
     """For the same jobs scheduling decisions matter less on a larger cluster.
 
@@ -410,6 +422,7 @@ RATES = {"Low": 0.5, "Normal": 1.0, "High": 2.0}  # levels of Figure 7 and how m
     "figure-7",
     "Figure 7, Appendix E",
     because=Why.SAMPLES,
+    at_full=Why.DEPENDS,
     choices=("load at the Normal rate", "who stands for the better scheduler"),
 )
 def figure_7(context: Context) -> Finding:

@@ -145,7 +145,7 @@ def _figure_3(context: Context) -> Finding:
     )
 
 
-@claim("figure-4", "Fig. 4, Sec. 4.1", because=Why.SAMPLES, choices=OPEN)
+@claim("figure-4", "Fig. 4, Sec. 4.1", because=Why.SAMPLES, at_full=Verdict.HOLDS, choices=OPEN)
 def _figure_4(context: Context) -> Finding:
     """The average AOU of ESDP oscillates at first, rises by more than that of the others, and flattens.
 

@@ -320,8 +320,8 @@ def claim_facts(results: Results) -> list[dict[str, Any]]:
             "says": claim.says,
             "verdict": finding.verdict,
             "why": finding.why,
-            "expected": claim.expected,
-            "because": claim.because,
+            "expected": claim.stands(finding.mode)[0],
+            "because": claim.stands(finding.mode)[1],
             "as_expected": claim.as_expected(finding),
             "headline": finding.headline,
             "numbers": finding.numbers,
@@ -340,7 +340,7 @@ def print_claims(results: Results, verbose: bool) -> None:
 
     wrong = [(claim, finding) for claim, finding in results if not claim.as_expected(finding)]
     for claim, finding in wrong:
-        found, expected = in_words(finding.verdict, finding.why), in_words(claim.expected, claim.because)
+        found, expected = in_words(finding.verdict, finding.why), in_words(*claim.stands(finding.mode))
         texts = (finding.headline, finding.proof, finding.remark, *finding.faults)
         out.entry(f"{claim.id} ({claim.where}): {found}, expected: {expected}", texts)
     usual = [(claim, finding) for claim, finding in results if claim.as_expected(finding)]
