@@ -30,7 +30,6 @@ Results = list[tuple[Claim, Finding]]
 
 OURS = __name__.partition(".")[0]  # the name of this package
 
-MODES = ("quick", "default", "full")
 CHECK_APART = f"{__name__}:check_apart"  # the function of the cells that are findings
 PARTIAL = "audit.partial"  # the file in the folder of the audit that an interrupted audit goes on from
 
@@ -109,11 +108,10 @@ def run_audit(
         If only others do, after all that remain are finished.
     """
     chosen = choose(problems, claims, catalogue)
-    name_one_of(mode, MODES, "mode")
+    context, tell = Context(mode, seed), progress or (lambda _fraction, _text: None)
     if workers is not None:
         whole("workers", workers, 1)
     make_folder(out)
-    context, tell = Context(mode, seed), progress or (lambda _fraction, _text: None)
     key, by_id = _key(context, catalogue), {claim.id: claim for claim in chosen}
     audit = _Audit(by_id, out, context, key, read, tell, owners or {})
     with open_store(store or out / PARTIAL) as kept:

@@ -14,8 +14,10 @@ from typing import Any
 import numpy as np
 
 from ..models.base import InputError, Instance
+from ..models.draw import choose
 from .optima import in_all, noting
 
+MODES = ("quick", "default", "full")
 EXTRAS = {"rl": "torch"}  # the module that each optional part of the package brings, by the name of the extra
 HEADLINE, PARAGRAPH = 25, 80  # most words of a headline and of a paragraph
 
@@ -189,6 +191,9 @@ class Context:
     mode: str = "default"
     seed: int = 0
     progress: Callable[[float], None] = lambda _fraction: None
+
+    def __post_init__(self) -> None:
+        choose(self.mode, MODES, "mode")
 
     def pick(self, quick: Any, default: Any, full: Any) -> Any:
         """Return the argument that belongs to the mode."""

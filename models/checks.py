@@ -178,6 +178,12 @@ def refuse_first(wrong: np.ndarray, array: np.ndarray, field: str, why: str) -> 
     raise InputError(f"{field}{where}: {repr(float(array[index])).removesuffix('.0')} {why}")
 
 
+def refuse_masked(array: Any, field: str) -> None:
+    """Raise for the first entry of a masked array that is masked: what lies below it is no number."""
+    if isinstance(array, np.ma.MaskedArray):
+        refuse_first(np.ma.getmaskarray(array), array.data, field, "is masked")
+
+
 def _is_row(node: Any) -> bool:
     return isinstance(node, (list, tuple)) or (isinstance(node, np.ndarray) and node.ndim > 0)
 
@@ -195,6 +201,7 @@ def _is_plain(value: Any, depth: int) -> bool:
 def _regular(value: Any, field: str, depth: int) -> np.ndarray:
     """Return a float array, or say which entry is not a number or which row has another length."""
     if isinstance(value, np.ndarray) and value.dtype.kind in "iuf":
+        refuse_masked(value, field)
         return value.astype(np.float64)
     if _is_plain(value, depth):
         with suppress(OverflowError):  # of a whole number, which is then looked for

@@ -18,6 +18,7 @@ import numpy as np
 from numpy import fromiter  # by its own name: a policy may replace what NumPy calls so
 
 from ..models.base import ClairvoyantError, InputError, Instance
+from ..models.checks import refuse_masked
 from ..models.copying import copied
 
 ATOMS = frozenset({type(None), bool, int, float, complex, str, bytes})
@@ -39,6 +40,7 @@ def plain(decision: Any) -> Any:
     if kind in ATOMS:
         return decision
     if isinstance(decision, np.ndarray) or hasattr(kind, "__array__"):
+        refuse_masked(decision, "decision")
         array = np.array(decision, subok=False)
         return plain(array.tolist()) if array.dtype.hasobject else array
     if isinstance(decision, str):

@@ -14,7 +14,7 @@ from typing import Any, Generic
 import numpy as np
 
 from ..models import stopwatch
-from ..models.base import ClairvoyantError, DecisionType, InputError, Instance, things
+from ..models.base import ClairvoyantError, DecisionType, Episode, InputError, Instance, things
 from ..models.copying import copied
 from ..models.shown import Shown, amount
 from .base import Policy, Traits
@@ -125,8 +125,9 @@ def play(
     Raises
     ------
     InputError
-        If the policy is for another problem, or is to be isolated and cannot be pickled, or if the episode
-        pays what is no finite number for a feasible decision.
+        If the policy is for another problem, or is to be isolated and cannot be pickled, or declares to see
+        what the instance does not show, or if the episode pays what is no finite number for a feasible
+        decision.
     DecisionError
         If a decision is infeasible, naming the constraints it breaks.
     TamperError
@@ -140,6 +141,23 @@ def play(
         run = _play(player, mine, setting, seed, keep_decisions, enforce, progress, most, trusted)
     _keep_caches(instance, mine, setting)
     return run
+
+
+def episode_for(policy: Policy, instance: Instance) -> Episode:
+    """Return a fresh pass through an instance for what a policy declares to see.
+
+    Raises
+    ------
+    InputError
+        If the instance does not show that.
+    """
+    if unknown := sorted(policy.traits.sees - instance.shows):
+        shown = ", ".join(sorted(instance.shows)) or "nothing"
+        raise InputError(
+            f"{policy.name}: traits.sees names {', '.join(map(repr, unknown))}; of {instance.problem} there "
+            f"is only {shown} to see"
+        )
+    return instance.episode(policy.traits.sees)
 
 
 def _play(
@@ -156,7 +174,7 @@ def _play(
     """Play on an instance that nobody else has; ``setting`` is the copy for the policy."""
     start = stopwatch.now()
     digest = instance.digest()
-    episode = instance.episode(policy.traits.sees)
+    episode = episode_for(policy, instance)
     sealed, watched = Seal("setting", setting), watch(instance, instance.setting, episode)
     _ask(policy, "start", None, setting, policy_stream(seed))
     refuse(policy, "start", None, sealed.broken() or watched.found(watched.broken()))

@@ -68,6 +68,7 @@ class AdmissionInstance(Declared[Setting]):
 
     problem: ClassVar[Literal["admission"]] = "admission"
     declared: ClassVar[Record] = FIELDS
+    shows: ClassVar[frozenset[str]] = frozenset({"announced"})
     setting: Setting
     jobs: tuple[Job, ...]
 

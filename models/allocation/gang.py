@@ -225,6 +225,7 @@ class AllocationGangInstance(Declared[AllocationGangSetting]):
 
     problem: ClassVar[Literal["allocation-gang"]] = "allocation-gang"
     declared: ClassVar[Record] = GANG
+    shows: ClassVar[frozenset[str]] = AllocationInstance.shows
     setting: AllocationGangSetting
 
     def __init__(self, base: AllocationInstance, *, demand: Any, floor: Any, minimum: Any) -> None:

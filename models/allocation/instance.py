@@ -89,6 +89,7 @@ class AllocationInstance(Declared[Setting]):
 
     problem: ClassVar[Literal["allocation"]] = "allocation"
     declared: ClassVar[Record] = FIELDS
+    shows: ClassVar[frozenset[str]] = frozenset({"arrivals"})
     setting: Setting
     arrivals: np.ndarray
 

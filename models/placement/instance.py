@@ -73,6 +73,7 @@ class PlacementInstance(Declared[Setting]):
 
     problem: ClassVar[Literal["placement"]] = "placement"
     declared: ClassVar[Record] = FIELDS
+    shows: ClassVar[frozenset[str]] = frozenset({"durations", "estimates"})
     minimised: ClassVar[bool] = True
     unit: ClassVar[str] = "s"
     setting: Setting

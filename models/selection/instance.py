@@ -103,6 +103,7 @@ complete(Channels, FIELDS)
 class ChannelInstance(Declared):
     """What instances share whose decisions choose channels: means, noise, sample path, arrivals, rewards."""
 
+    shows: ClassVar[frozenset[str]] = frozenset({"arrivals"})
     mean: np.ndarray
     """v~: expected net utility of each channel, shape (E,)."""
     noise: str

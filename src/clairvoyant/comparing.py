@@ -23,7 +23,7 @@ from .models.base import ClairvoyantError, InputError, Instance, path_of
 from .models.draw import real, whole
 from .models.shown import html_table
 from .online.base import Policy
-from .online.play import check_member
+from .online.play import check_member, episode_for
 from .problems import find, rival
 from .sweeping import Block, Recipe, default_store, options_of, source_of_instances, told_of
 
@@ -230,7 +230,7 @@ def compare(
     limits = {} if time_limit is None else {"time_limit": real("time_limit", time_limit, 0.0)}
     for one in stage.values():  # what an instance cannot show is refused before all work
         for _, player in players.values():
-            one.episode(player.traits.sees)
+            episode_for(player, one)
     specs = [spec for spec, _ in players.values() if spec is not None]
     oracles = [] if against is None else [(against, options_of(problem.name, against, limits))]
     kept = path_of("store", store or default_store())

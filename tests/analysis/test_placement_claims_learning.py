@@ -34,12 +34,10 @@ from clairvoyant.analysis.placement.experiments import (
 from clairvoyant.analysis.study import judge
 from clairvoyant.api import audit
 from clairvoyant.models.base import InputError
-from clairvoyant.models.placement.instance import PlacementInstance
-from clairvoyant.models.placement.schedule import Schedule
-from clairvoyant.online.placement.learned import acting, checkpoint, policies
+from clairvoyant.online.placement.learned import checkpoint, policies
 from clairvoyant.online.placement.learned.design import DESIGNS, Design
 from clairvoyant.online.placement.learned.plan import MOST_INSTANCES, TEST, VALIDATION
-from clairvoyant.online.placement.learned.weights import Networks, initial
+from clairvoyant.online.placement.learned.weights import initial
 
 pytestmark = pytest.mark.skipif(
     os.environ.get("NUMBA_DISABLE_JIT") == "1", reason="runs take minutes where kernels run as plain Python"
@@ -62,7 +60,8 @@ FILES = {
     "da-mc-printed": DESIGNS["da-mc"],
     **{f"da-mc-{what}": DESIGNS["da-mc"] for what in ("long", "wide", "features", "patient")},
     **{f"{name}-{how}": DESIGNS[name] for name in trained.ABLATIONS for how in ("settings", "loaded")},
-    **{f"da-mc-h{heads}": replace(DESIGNS["da-mc"], heads=heads) for heads in (1, 2, 8)},
+    **{f"das-h{heads}": replace(DESIGNS["das"], heads=heads) for heads in (1, 2, 8)},
+    **{f"das-t{tau}": replace(DESIGNS["das"], history=tau) for tau in (4, 6, 10)},
 }
 MEMBERS = 2
 
@@ -133,7 +132,6 @@ def needy(check: Callable[[Context], Finding] = lambda _c: Finding(Verdict.HOLDS
 
 
 EXACT = {
-    "figure-5-history": Verdict.UNDETERMINED,
     "case-affinity": Verdict.UNDETERMINED,
     "decision-time": Verdict.HOLDS,
     "learned-gap": Verdict.HOLDS,
@@ -245,7 +243,7 @@ def test_what_is_not_learned_has_no_networks() -> None:
 def test_networks_are_found_by_their_whole_name() -> None:
     context = Context("default")
     assert len(trained.trained("da-mc", context)) == MEMBERS
-    variant = trained.trained("da-mc-h8", context)
+    variant = trained.trained("das-h8", context)
     assert [who.policy for who in variant.members] == ["da-mc"] * MEMBERS
     assert trained.learned(variant.members[0]).networks().design.heads == 8
     assert len(trained.trained("da-mc-nobody", context)) == 0
@@ -557,19 +555,6 @@ def test_an_opening_that_never_ends_is_an_error() -> None:
     who = trained.trained("das", Context("quick")).members[0]
     with pytest.raises(RuntimeError, match="the opening lasts"):
         learned_cases.case(who, made, [*opening, [(3, 1, 1)], [], [], [], [], []])
-
-
-@pytest.mark.usefixtures("shipped")
-def test_a_history_that_counts_at_play_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
-    history, real = BY_ID["figure-5-history"], acting.taken_by
-
-    def planted(networks: Networks, made: PlacementInstance) -> Schedule:
-        found = real(networks, made)
-        return found if networks.design.history != 4 else replace(found, start=found.start + 1)
-
-    assert history.check(Context()).why is Why.LACKING
-    monkeypatch.setattr(learned_cases, "taken_by", planted)
-    assert not history.as_expected(history.check(Context()))
 
 
 def test_a_picture_of_learning_shows_the_means_of_equal_parts() -> None:

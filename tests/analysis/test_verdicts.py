@@ -78,5 +78,7 @@ def test_what_is_no_finding_is_refused_by_name() -> None:
         Finding(Verdict.HOLDS, 5)  # type: ignore[arg-type]
     with pytest.raises(InputError, match=r"^placement/mine: expected: 'refuted' is no clairvoyant"):
         claimed(None, "refuted")
+    with pytest.raises(InputError, match=r"^mode: 'fast' is not one of quick, default, full"):
+        Context("fast")
     with pytest.raises(InputError, match=r"^rows\[1\]: 1 cells, but there are 2 columns$"):
         Table("t", ("a", "b"), ((1, 2), (1,)))

@@ -195,6 +195,14 @@ def test_what_passes_at_a_glance_passes_a_close_look(
         assert outcome(values, low, high, integer) == seen
 
 
+def test_what_is_masked_is_no_number() -> None:
+    values = np.ma.masked_array([[1.0, 2.0], [3.0, 4.0]], mask=[[False, False], [True, False]])
+    with pytest.raises(InputError, match=r"^cost\[1\]\[0\]: 3 is masked$"):
+        numbers(values, "cost", (2, 2))
+    values.mask = np.ma.nomask
+    assert type(numbers(values, "cost", (2, 2))) is np.ndarray
+
+
 @pytest.mark.parametrize("sign", [1, -1])
 def test_numbers_too_long_to_print_are_refused(sign: int) -> None:
     value = sign * 10**5000

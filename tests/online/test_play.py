@@ -143,6 +143,7 @@ def test_without_enforcement_infeasible_decisions_are_counted_and_rewarded() -> 
         (np.zeros((2, 2)), r"decision: shape \(2, 2\) does not fit, expected \(\d+, 2\) \(edges, kinds\)"),
         ("all of it", "decision: not an array of numbers"),
         (None, "decision: None; decide"),
+        (np.ma.masked_equal([[0.0, 3.0]], 3.0), r"^decision\[0\]\[1\]: 3 is masked"),
     ],
 )
 def test_a_decision_of_the_wrong_shape_or_type(decision: Any, message: str) -> None:
@@ -234,3 +235,12 @@ def test_the_generator_does_not_tell_the_seed() -> None:
     assert isinstance(told, np.random.SeedSequence)
     assert told.entropy != 7
     assert policy_stream(7).random() != np.random.default_rng(7).random()
+
+
+def test_what_an_instance_does_not_show_cannot_be_seen() -> None:
+    class Looker(Constant):
+        name, traits = "looker", Traits(problem="allocation", sees=frozenset({"arival", "arrivals"}))
+
+    told = r"^looker: traits\.sees names 'arival'; of allocation there is only arrivals to see$"
+    with pytest.raises(InputError, match=told):
+        play(Looker(), instance())

@@ -1,15 +1,13 @@
-"""Claims about trained networks: single decisions, history, time, and distance from the optimum."""
+"""Claims about trained networks: single decisions, time, and distance from the optimum."""
 
 from __future__ import annotations
 
 from dataclasses import replace
-from itertools import product
 
 import numpy as np
 
 from ....models.placement.instance import PlacementInstance
-from ....online.placement.learned.acting import Player, taken_by
-from ....online.placement.learned.weights import Networks
+from ....online.placement.learned.acting import Player
 from ...claim import Context, Finding, Register, Verdict, Why, finding, holds_if, table
 from ...experiments import policy_seed, seeds, spread, track
 from ...study import Fact, conclude
@@ -23,38 +21,6 @@ from .table_1 import INFERENCE
 from .trained import PAPER, Group, told, with_networks
 
 claim = Register("placement")
-
-
-@claim(
-    "figure-5-history",
-    "Figure 5(c, d), Sec. 5.4",
-    because=Why.LACKING,
-    choices=("tau at play: 1, 4, 6, 8, 10",),
-)
-@with_networks("das")
-def figure_5_history(context: Context, das: Group) -> Finding:
-    """JCT and fee are the least with a history of tau = 8.
-
-    The trained networks of DAS with other lengths of the history at play.
-    """
-    sampled, setup = seeds(context, 1, 1, 5), Setup(context.pick(20, 30, 400), rho=2.0)
-    same: list[bool] = []
-    for who, seed, tau in track(context, product(das.members, sampled, (1, 4, 6, 8, 10))):
-        own, networks = outcome(who, setup, seed).schedule, trained.learned(who).networks()
-        changed = Networks(replace(networks.design, history=tau), networks.arrays)
-        other = taken_by(changed, instance(setup, seed))
-        same.append(np.array_equal(own.start, other.start) and np.array_equal(own.rows, other.rows))
-    return finding(
-        Verdict.UNDETERMINED,
-        f"Whatever tau is at play, {sum(same)} of {len(same)} schedules are those that the networks make "
-        f"with the tau of their training.",
-        {"instances": len(sampled), "jobs": setup.jobs, "trainings": len(das)},
-        small=context.quick,
-        assumes="Means of the actions are taken, so that the process learns nothing from the past "
-        "(`placement/mean-actions`).",
-        remark="Figure 5(c, d) can show trainings with other taus, or sampled actions.",
-        signs={} if all(same) else {"tau at play changes no schedule": {"": False}},
-    )
 
 
 def case(who: Contender, made: PlacementInstance, opening: Opening) -> tuple[np.ndarray, np.ndarray]:

@@ -75,6 +75,7 @@ def play(
     totals are costs, the total divided by the optimum).
     """
     from .. import api
+    from ..online.play import episode_for
     from ..problems import find
     from ..problems import rival as default_rival
 
@@ -98,7 +99,7 @@ def play(
     with out.progress("play") as report:
         try:
             for player in players.values():  # what the instance cannot show is refused before all work
-                instance.episode(player.traits.sees)
+                episode_for(player, instance)
             if rival is not None:
 
                 def solving(_fraction: float, note: str) -> None:

@@ -440,9 +440,15 @@ def secrets(instance: AdmissionInstance) -> Iterator[np.ndarray]:
     yield instance.server_needs
 
 
-SEEN = frozenset({"announced"})
 KIT = Kit(
-    "admission", ordinary, degenerate, SEEN, alter, secrets, long=long, sampled=partial(generate, "tiny")
+    "admission",
+    ordinary,
+    degenerate,
+    AdmissionInstance.shows,
+    alter,
+    secrets,
+    long=long,
+    sampled=partial(generate, "tiny"),
 )
 
 

@@ -295,15 +295,21 @@ def secrets(instance: AllocationInstance | AllocationGangInstance) -> tuple[np.n
     return (instance.arrivals,)
 
 
-SEEN = frozenset({"arrivals"})
 KIT = Kit(
-    "allocation", ordinary, degenerate, SEEN, alter, secrets, long=long, sampled=partial(generate, "tiny")
+    "allocation",
+    ordinary,
+    degenerate,
+    AllocationInstance.shows,
+    alter,
+    secrets,
+    long=long,
+    sampled=partial(generate, "tiny"),
 )
 GANG_KIT = Kit(
     "allocation-gang",
     ordinary_gangs,
     degenerate_gangs,
-    SEEN,
+    AllocationGangInstance.shows,
     alter,
     secrets,
     long=long_gangs,

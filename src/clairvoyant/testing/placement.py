@@ -457,11 +457,9 @@ def shown(instance: PlacementInstance) -> int:
     return instance.setting.window
 
 
-OBSERVABLE = frozenset({"durations", "estimates"})
-
 DRAWN = partial(generate, "tiny", estimate_error=0.5)
 
-KIT = Kit("placement", ordinary, degenerate, OBSERVABLE, alter, secrets, shown, long, DRAWN)
+KIT = Kit("placement", ordinary, degenerate, PlacementInstance.shows, alter, secrets, shown, long, DRAWN)
 
 
 def scaled(data: dict[str, Any], factor: float) -> dict[str, Any]:

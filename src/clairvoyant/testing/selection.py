@@ -261,15 +261,21 @@ def secrets(instance: ChannelInstance) -> Iterator[np.ndarray]:
         yield instance.mean
 
 
-SEEN = frozenset({"arrivals"})
 KIT = Kit(
-    "selection", ordinary, degenerate, SEEN, alter, secrets, long=long, sampled=partial(generate, "tiny")
+    "selection",
+    ordinary,
+    degenerate,
+    SelectionInstance.shows,
+    alter,
+    secrets,
+    long=long,
+    sampled=partial(generate, "tiny"),
 )
 GANG_KIT = Kit(
     "selection-gang",
     gang.ordinary_gangs,
     gang.degenerate_gangs,
-    SEEN,
+    ChannelInstance.shows,
     alter,
     secrets,
     long=gang.long_gangs,
