@@ -1,7 +1,9 @@
 """Claims about the baselines of DAS: each comes to the verdict we stand for; what they are made of."""
 
+import csv
 import os
 from dataclasses import replace
+from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
@@ -16,9 +18,12 @@ from clairvoyant.analysis.placement.experiments import FEE, FIFO_C, FIFO_FF, JCT
 from clairvoyant.analysis.placement.measures import measures
 from clairvoyant.analysis.statistics import Interval, paired
 from clairvoyant.models.base import InputError
-from clairvoyant.models.placement.generate import generate
+from clairvoyant.models.placement.generate import HOURLY, generate
 from clairvoyant.models.placement.jobs import TICKS
 from clairvoyant.online.play import play
+
+ROOT = Path(__file__).resolve().parents[2]
+REAL = Path(os.environ.get("CLAIRVOYANT_TRACES", ROOT.parent / "shared" / "traces"))
 
 pytestmark = pytest.mark.skipif(
     os.environ.get("NUMBA_DISABLE_JIT") == "1", reason="runs take minutes where kernels run as plain Python"
@@ -200,3 +205,22 @@ def test_days_without_busy_hours_are_noticed(monkeypatch: pytest.MonkeyPatch) ->
     for days, verdict in (((30, -30, 20, -20), Verdict.UNDETERMINED), ((-9, -8, -7), Verdict.NOT_REPRODUCED)):
         monkeypatch.setattr(evaluation, "DAYS", days)
         assert claim.check(Context("quick")).verdict is verdict
+
+
+@pytest.mark.skipif(not REAL.is_dir(), reason="the traces are not here")
+def test_the_days_are_those_of_the_trace() -> None:
+    with (REAL / "alibaba-gpu-v2020" / "pai.csv").open(encoding="utf-8") as file:
+        rows = [(int(float(row["hourofyear"])), int(row["job_name"])) for row in csv.DictReader(file)]
+    hours, tasks = np.array(rows[: 24 * len(evaluation.DAYS)]).T
+    assert (hours % 24 == np.arange(hours.size) % 24).all()
+    busy, days = np.argsort(HOURLY), tasks.reshape(-1, 24)
+    most, least = days[:, busy[-evaluation.HOURS :]].sum(1), days[:, busy[: evaluation.HOURS]].sum(1)
+    assert tuple(np.round(100.0 * (most / least - 1.0))) == evaluation.DAYS
+
+
+def test_where_a_job_holds_back_others_is_played_by_rules_that_do() -> None:
+    for who in (*experiments.HEURISTICS, *experiments.OURS):
+        strict = evaluation.holding(who)
+        assert (strict == who) == (who == experiments.TETRIS)
+        made = strict.make()
+        assert who == experiments.TETRIS or (made.strict and not who.make().strict)  # type: ignore[attr-defined]

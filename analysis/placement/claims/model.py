@@ -375,13 +375,13 @@ def case_6a() -> dict[str, tuple[PlacementInstance, Opening, int, int]]:
 @claim(
     "case-ordering",
     "Sec. 5.5, Figure 6(a)",
-    Verdict.VACUOUS,
+    turns=("held back", "passed over"),
     choices=("whether a job that does not fit is passed over, or holds back all others",),
 )
 def case_ordering(_context: Context) -> Finding:
     """That the job which fits gets the highest priority shows that the ordering agent decides well.
 
-    What starts with either order. Vacuous if jobs that do not fit are passed over, as by default.
+    What starts with either order: if that is the same, the order shows nothing.
     """
     instance, opening, *_ = case_6a()["busy"]
     _, (seen, _) = islice(moves(FifoFirstFit(), instance, opening), 2)
@@ -391,11 +391,13 @@ def case_ordering(_context: Context) -> Finding:
             started = place(seen, 1.0 * (seen.jobs == first), np.zeros((2, 8)), strict=strict)
             names = [f"j{job}" for job in np.unique(started[:, 0])]
             rows.append((rule, f"j{first} first", ", ".join(names) or "none"))
-    same = rows[0][2] == rows[1][2]
+    signs = {rule: len({what for one, _, what in rows if one == rule}) > 1 for rule, *_ in rows}
+    verdict = holds_if(any(signs.values()), Verdict.VACUOUS)
     return finding(
-        Verdict.VACUOUS if same else Verdict.HOLDS,
+        verdict if len({*signs.values()}) == 1 else Verdict.UNDETERMINED,
         "j1 cannot start; where such a job is passed over, j2 starts whatever the priorities are.",
         None,
         table("Jobs that start", "a job that does not fit is | order | start", rows),
+        signs={"the order decides what starts": signs},
         assumes="j1 needs 7 GPUs on each of the 8 machines, of which one has 6 free.",
     )

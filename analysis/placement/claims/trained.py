@@ -48,7 +48,7 @@ BEST_FIRST = (Verdict.HOLDS, Verdict.UNDETERMINED, Verdict.NOT_REPRODUCED)
 BELOW = {True: "below", False: "not below", None: "open"}
 
 PAPER_JOBS = 16_000
-"""From how many jobs the networks of the paper learned."""
+"""From how many jobs the networks of the paper learned; how often from each, it does not say."""
 
 APPENDIX_D = {"hidden": 64, "discount": 0.98, "entropy": 0.03, "learning_rate": 0.0001, "jobs": 1000}
 APPENDIX_D["reward_limit"] = 1_000_000  # that is, none
@@ -88,9 +88,9 @@ class Group:
 
     @property
     def brief(self) -> bool:
-        """Whether any of its networks learned from fewer jobs than the paper's, as far as records say."""
+        """Whether any of its networks is on record with no more than one pass over the paper's jobs."""
         known = records() if self.files else {}
-        return any(known.get(one.stem, {"jobs": 0})["jobs"] < PAPER_JOBS for one in self.files)
+        return any(known.get(one.stem, {"jobs": 0})["jobs"] <= PAPER_JOBS for one in self.files)
 
     def plan(self) -> dict[str, Any]:
         """Return the settings by which its networks were trained, as far as their files tell."""
@@ -115,7 +115,8 @@ def told(groups: Iterable[Group]) -> str:
     texts = defaultdict(list)
     for one in groups:
         if one.brief:
-            texts[f"No record of {PAPER_JOBS:,} jobs learned from, so that nothing is decided"].append(one)
+            why = f"No record of more than the {PAPER_JOBS:,} jobs of the paper, once each, to learn from"
+            texts[f"{why}, so that nothing is decided"].append(one)
         plan = one.plan()
         if plan.get("method") == EVOLUTION:
             texts["Found by evolution, which has none of the settings of Appendix D"].append(one)
@@ -358,7 +359,7 @@ def contest(
     parts = _by_first(judged, every) if either else {"comparisons": judged}
     return finding(
         _best(parts.values() if either else [final]),
-        f"{what}: {_counts(parts)}{'; trained too briefly to decide' if none_counts else ''}.",
+        f"{what}: {'trained too briefly to decide' if none_counts else _counts(parts)}.",
         {"instances": len(sampled), "jobs": next(iter(setups.values())).jobs, **counted(final)},
         *_tables(duels, found, setups, signs, len(sampled)),
         *shown(context),
@@ -385,6 +386,8 @@ def _by_first(judged: Sequence[Judged], pairs: Iterable[str]) -> dict[str, list[
 def _counts(parts: Mapping[str, Sequence[Judged]]) -> str:
     """Return in how many comparisons of each part one is ahead, and in how many not."""
     signs = {name: [sign for one in part for sign in one.signs] for name, part in parts.items()}
+    if not any({*of} - {None} for of in signs.values()):
+        return f"our samples decide none of {sum(map(len, signs.values()))} comparisons"
     ahead = " and ".join(f"{of.count(True)} of {len(of)} {name}" for name, of in signs.items())
     behind = " and ".join(str(of.count(False)) for of in signs.values())
     return f"surely ahead in {ahead}, surely not in {behind}"
