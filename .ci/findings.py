@@ -19,7 +19,7 @@ from clairvoyant.problems import OURS, read_instance
 FOLDER = Path(__file__).resolve().parents[1] / "docs" / "findings"
 SHORT = ("claim", "says", "found", "headline", "numbers")
 """What is kept of an audit with ``--full``."""
-SMALL, ROWS = 2000, 16
+SMALL, ROWS = 2000, 40
 """The most characters of an instance and rows of a table that a page shows."""
 
 
