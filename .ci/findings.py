@@ -2,8 +2,8 @@
 
 ``python .ci/findings.py reports``, after ``make audit``. ``tests/front/test_docs.py`` says when. What was
 kept of claims that the audit did not check stays; that of a single one is in ``reports/claims``.
-``python .ci/findings.py FOLDER full``, after an audit with ``--full``, keeps verdicts, headlines and numbers
-in docs/findings/full/.
+``python .ci/findings.py FOLDER full``, after an audit with ``--full``, keeps verdicts, headlines, numbers
+and what was decided in docs/findings/full/.
 """
 
 from __future__ import annotations
@@ -29,7 +29,10 @@ def kept(claim: Claim, audit: Path, mode: str = "default") -> dict[str, Any]:
     if (found.pop("mode"), found.pop("seed")) != (mode, 0):
         raise SystemExit(f"{claim.id}: found otherwise than in the mode {mode} with seed 0")
     if mode == "full":
-        return {name: found[name] for name in SHORT}
+        signs = (
+            (says, {r: s for r, s in of.items() if s is not None}) for says, of in found["signs"].items()
+        )
+        return {name: found[name] for name in SHORT} | {"decided": {says: of for says, of in signs if of}}
     del found["figures"], found["expected"], found["small"], found["optima"]
     found["tables"] = [one for one in found["tables"] if len(one["rows"]) <= ROWS]
     if found["counterexample"]:

@@ -149,13 +149,13 @@ def write(problem: str, cells: list[Cell]) -> None:
     page(problem).write_text(f'{json.dumps(head)[:-1]}, "cells": [\n{lines}\n]}}\n', encoding="utf-8")
 
 
-def measure(problem: str, only: str | None) -> None:
-    """Measure what is missing of a problem, or one policy or oracle anew, and keep it as it comes."""
+def measure(problem: str, only: str | None, again: bool) -> None:
+    """Measure what is missing of a problem, one policy or oracle or all again, and keep it as it comes."""
     find(problem)
     cells = json.loads(page(problem).read_text("utf-8"))["cells"] if page(problem).exists() else []
     known = {(one["kind"], one["name"]) for one in cells}
     for kind, name in cast(problem):
-        if name == only or (only is None and (kind, name) not in known):
+        if name == only or (only is None and (again or (kind, name) not in known)):
             cells = [one for one in cells if (one["kind"], one["name"]) != (kind, name)]
             for cell in climb(problem, kind, name):
                 print(problem, json.dumps(cell), file=sys.stderr, flush=True)
@@ -169,6 +169,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.scaling", description=__doc__)
     parser.add_argument("--problem", choices=LADDERS)
     parser.add_argument("--name", help="only this policy or oracle, anew")
+    parser.add_argument("--again", action="store_true", help="all anew, not only what is not kept")
     parser.add_argument("--cell", nargs=2, help=argparse.SUPPRESS)
     chosen = parser.parse_args()
     if chosen.cell:
@@ -176,7 +177,7 @@ def main() -> None:
         print(json.dumps(measured(chosen.problem, kind, chosen.name, int(step))))
         return
     for problem in [chosen.problem] if chosen.problem else LADDERS:
-        measure(problem, chosen.name)
+        measure(problem, chosen.name, chosen.again)
 
 
 if __name__ == "__main__":
