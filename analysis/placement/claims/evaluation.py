@@ -256,8 +256,8 @@ def sub_optimal(context: Context) -> Finding:
         column.count(True) for column in zip(*(one.signs for one in judge(said, where)), strict=True)
     )
     return trial.finding(
-        f"Under load {loaded} of {len(said)} heuristics surely miss the optimum of small instances more often "
-        f"than not, with room for all jobs {room}.",
+        f"Under load {loaded} of {len(said)} heuristics surely miss the optimum of small instances more "
+        f"often than not, with room for all jobs {room}.",
         said,
         table(f"Mean cost over optimum, and instances above. {title}. {NOTE}", heads, rows),
         _gantt(tiny, worst, best[worst]),
