@@ -368,6 +368,19 @@ def in_readings(judged: Sequence[Judged]) -> tuple[int, int, int]:
     return sum(map(all, columns)), sum(False in column for column in columns), len(columns)
 
 
+def how_sure(judged: Sequence[Judged], readings: str = "readings") -> str:
+    """Say in words in how many readings all these statements are sure, or one is surely false."""
+    held, against, of = in_readings(judged)
+    counts = {"sure": held, "false": against, "undecided": of - held - against}
+    parts = [
+        f"{word} in {'all' if n == of else 'most' if 2 * n > of else 'some'}"
+        for word, n in counts.items()
+        if n
+    ]
+    parts[0] += f" {readings}"
+    return " and ".join([", ".join(parts[:-1]), parts[-1]] if parts[1:] else parts)
+
+
 def signs_of(judged: Iterable[Judged], scenarios: Iterable[str] = ("",)) -> dict[str, dict[str, bool | None]]:
     """Return the signs of judged statements, which differ in what they say, by statement and scenario."""
     names, signs = list(scenarios), dict[str, dict[str, bool | None]]()

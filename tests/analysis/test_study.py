@@ -43,6 +43,7 @@ from clairvoyant.analysis.study import (
     Printed,
     Statement,
     Study,
+    how_sure,
     in_readings,
     judge,
     settled,
@@ -161,7 +162,11 @@ def test_what_is_known_takes_no_part_in_the_family() -> None:
 
 def test_readings_are_counted_in_which_all_statements_hold_and_in_which_one_does_not() -> None:
     signs = [(True, True, None, None), (True, None, False, None), (True, True, True, True)]
-    assert in_readings([Judged("s", (), one, "") for one in signs]) == (1, 1, 4)
+    judged = [Judged("s", (), one, "") for one in signs]
+    assert in_readings(judged) == (1, 1, 4)
+    assert how_sure(judged) == "sure in some readings, false in some and undecided in some"
+    assert how_sure(judged[:1], "units") == "sure in some units and undecided in some"
+    assert how_sure(judged[2:]) == "sure in all readings"
 
 
 @pytest.mark.parametrize(

@@ -258,7 +258,9 @@ def _complexity(_context: Context) -> Finding:
         lines.append((n, loop.visited, 0.0, n * float(np.log2(n))))
     title = "Entries that the loop visits, and what the expressions grow like (R = K = 1)"
     return finding(
-        Verdict.REFUTED if same and all(w == n * (n + 1) // 2 for n, w, *_ in lines) else Verdict.UNDETERMINED,
+        Verdict.REFUTED
+        if same and all(w == n * (n + 1) // 2 for n, w, *_ in lines)
+        else Verdict.UNDETERMINED,
         "In a slot of a run the loop can visit |L|(|L| + 1)/2 entries, more than either printed complexity "
         "allows.",
         {},
@@ -266,11 +268,11 @@ def _complexity(_context: Context) -> Finding:
         counterexample=one_arrives(8)[0],
         proof="One device, n ports, a = 1, f(y) = y, beta = 0. Let y(1) be 1/n at port 0 and 1/n - e_i with "
         "e_i = n^(i - n)/2 at port i: it is feasible. Port 0 alone has a job, and eta = 1: z_0 = 1/n + 1, "
-        "z_i = 1/n - e_i.\n\nA pass over the first m entries puts entry j below the level if the sum of z_i - "
-        "z_j over them is above 1. For the last one it is: 1 + e_j and more. For the one before it is at most "
-        "1 + (m - 2) e_j - (n - 1) e_j <= 1. Each pass therefore removes one entry and visits the others "
-        "again: n(n + 1)/2 visits.\n\nWith K = 1 and one server O(log K) is constant, and O(|L| log(K sum |R_l|)) "
-        "is O(n log n). Rows in parallel do not help: this is one row.",
+        "z_i = 1/n - e_i.\n\nA pass over the first m entries puts entry j below the level if the sum over "
+        "them of z_i - z_j is above 1. For the last one it is: 1 + e_j and more. For the one before it is at "
+        "most 1 + (m - 2) e_j - (n - 1) e_j <= 1. Each pass therefore removes one entry and visits the "
+        "others again: n(n + 1)/2 visits.\n\nWith K = 1 and one server O(log K) is constant, and the "
+        "other is O(n log n). Rows in parallel do not help: this is one row.",
         assumes="y(1) is any feasible decision, as Definition 2 has it. In runs of Sec. 4 the loop stays far "
         "below this: see repeat-loop.",
     )
@@ -304,7 +306,7 @@ def _repeat_loop(context: Context) -> Finding:
         "The repeat loop runs a fraction of |L| times on average, also on the complete graph.",
         {"found to hold down to a threshold of": max(means), "not reproduced up to": min(means)},
         table("Passes of the repeat loop in parts of |L| = 10", heads, lines),
-        assumes="Half of |L| is a threshold of ours; between the two numbers above it depends on the density.",
+        assumes="Half of |L| is a threshold of ours; between the two numbers it depends on the density.",
         remark="At density 2.5 rows have so few ports that it must be so.",
     )
 
