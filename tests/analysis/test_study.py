@@ -43,6 +43,7 @@ from clairvoyant.analysis.study import (
     Printed,
     Statement,
     Study,
+    amounts,
     how_sure,
     in_readings,
     judge,
@@ -167,6 +168,9 @@ def test_readings_are_counted_in_which_all_statements_hold_and_in_which_one_does
     assert how_sure(judged) == "sure in some readings, false in some and undecided in some"
     assert how_sure(judged[:1], "units") == "sure in some units and undecided in some"
     assert how_sure(judged[2:]) == "sure in all readings"
+    assert [amounts(some) for some in (judged, judged[:2], judged[2:])] == [
+        *(("some", "some"), ("some", "some"), ("all", "none"))
+    ]
 
 
 @pytest.mark.parametrize(

@@ -15,7 +15,7 @@ from ...claim import Context, Finding, Register, Why
 from ...engine.kept import decided
 from ...experiments import Contender, lead, policy_seed, seeds
 from ...plots import POSITIVE
-from ...study import Statement, how_sure, judge
+from ...study import Statement, amounts, how_sure, judge
 from ..experiments import CONSTANT, FAIRNESS, OGASCHED, PER_SLOT, TABLE_1, Setup, instance, rewards
 from ..regret import checkpoints
 from . import readings
@@ -145,10 +145,11 @@ def _increasing_horizon(context: Context) -> Finding:
         rises(study, OURS, f"earns more per slot at {study.heads[-1]} than at {study.heads[0]}"),
         ours(study, "its lead over FAIRNESS is larger then", readings.gained, "points"),
     ]
+    (more, less), (gains, loses) = (amounts([one]) for one in judge(said))
     return readings.finding(
         study,
-        "That longer horizons bring more reward per slot, and a larger lead over FAIRNESS, is "
-        f"{how_sure(judge(said))}.",
+        f"Longer horizons surely bring more reward in {more} of the readings, less in {less}; a larger lead "
+        f"over FAIRNESS in {gains}, a smaller in {loses}.",
         said,
     )
 
@@ -184,9 +185,11 @@ def _oscillation(context: Context) -> Finding:
         Statement("the average goes back and forth more at the beginning", decays, "% of it", 2),
         Statement("and more from the fair share than from nothing", caused, "% of it", 2),
     ]
+    (more, _), (cause, none) = (amounts([one]) for one in judge(said))
     return readings.finding(
         study,
-        f"That rewards oscillate more at first, by the initial decision, is {how_sure(judge(said))}.",
+        f"Rewards surely oscillate more at first in {more} of the readings; the initial decision is surely a "
+        f"cause in {cause}, no cause in {none}.",
         said,
         title="Way up and down of the average reward (% of the final average)",
     )
