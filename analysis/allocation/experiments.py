@@ -56,6 +56,7 @@ class Setup:
 CONSTANT = Contender("OGASched (constant)", partial(Ogasched, "constant", "fair"))
 PER_SLOT = Contender("OGASched (26)", partial(Ogasched, "per-slot", "fair"))
 TABLE_1 = Contender("OGASched (Table 1)", partial(Ogasched, "decay", "fair"))
+PUBLIC_CODE = Contender("OGASched (public code)", partial(Ogasched, "decay", "fair", 0.999, 0.99))
 DRF = Contender("DRF", Drf)
 FAIRNESS = Contender("FAIRNESS", Fairness)
 FAIRNESS_LITERAL = Contender("FAIRNESS (literal)", partial(Fairness, "all"))

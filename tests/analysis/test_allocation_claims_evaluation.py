@@ -22,6 +22,7 @@ from clairvoyant.analysis.allocation.experiments import (
     FAIRNESS_LITERAL,
     OGASCHED,
     PER_SLOT,
+    PUBLIC_CODE,
     SPREADING,
     TABLE_1,
     WHO_SEES,
@@ -147,10 +148,19 @@ class TestReadings:
         assert np.allclose(fine.capacity, usual.capacity * [4, 4, 1, 1, 1, 1])
 
     def test_the_public_code_has_linear_utilities_unless_they_are_given(self) -> None:
-        turn = UNITS["public code"]
+        turn = UNITS["ranges of the public code"]
         assert turn(Setup()).utility == "linear"
         assert turn(Setup(utility="log")).utility == "log"
         assert turn(Setup()).machines == turn(Setup()).requests == "uniform"
+
+    def test_the_setting_of_the_public_code_is_the_same_whatever_the_setup(self) -> None:
+        (turn,) = readings.SETTING.values()
+        assert turn(Setup(utility="log", contention=20.0)) == turn(Setup())
+        s = experiments.instance(turn(Setup()), 0).setting
+        assert (s.ports, s.servers, s.kinds, s.slots, len(s.port)) == (20, 20, 3, 10, 110)
+        assert 0.01 <= s.overhead.min() <= s.overhead.max() <= 0.1
+        assert 32.0 < s.demand[:, 0].max() <= 0.4 * 128 < s.capacity[:, 0].max() <= 128
+        assert PUBLIC_CODE.make() == Ogasched("decay", "fair", eta0=0.999, decay=0.99)
 
     def test_either_form_of_fairness_is_a_reading_of_its_own(self) -> None:
         earned = {who.label: np.array([[2.0], [2.1], [2.2]]) for who in OGASCHED}

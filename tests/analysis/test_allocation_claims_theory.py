@@ -177,6 +177,18 @@ PLANTED = {
     "steps that are none": ("equation-16", theory, "_slot_by_slot", lambda *_: (False, False)),
     "utilities that fall": ("equation-20", utility, "slope", lambda _kind, _alpha, y: -np.ones(y.shape)),
     "a gang set without crumbs": ("gang-set", gang, "printed_violations", lambda *_: ["one"]),
+    "a regret that grows with the root of the servers": (
+        "growth-in-servers",
+        theory,
+        "_regret",
+        lambda drawn: drawn.setting.servers**0.5,
+    ),
+    "a run that goes elsewhere": (
+        "complexity",
+        projection,
+        "decided",
+        lambda _policy, made: made.arrivals * 0.0,
+    ),
     "a loop that stops at once": (
         "complexity",
         projection,

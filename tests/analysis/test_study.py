@@ -43,6 +43,8 @@ from clairvoyant.analysis.study import (
     Printed,
     Statement,
     Study,
+    amounts,
+    how_sure,
     in_readings,
     judge,
     settled,
@@ -161,7 +163,14 @@ def test_what_is_known_takes_no_part_in_the_family() -> None:
 
 def test_readings_are_counted_in_which_all_statements_hold_and_in_which_one_does_not() -> None:
     signs = [(True, True, None, None), (True, None, False, None), (True, True, True, True)]
-    assert in_readings([Judged("s", (), one, "") for one in signs]) == (1, 1, 4)
+    judged = [Judged("s", (), one, "") for one in signs]
+    assert in_readings(judged) == (1, 1, 4)
+    assert how_sure(judged) == "sure in some readings, false in some and undecided in some"
+    assert how_sure(judged[:1], "units") == "sure in some units and undecided in some"
+    assert how_sure(judged[2:]) == "sure in all readings"
+    assert [amounts(some) for some in (judged, judged[:2], judged[2:])] == [
+        *(("some", "some"), ("some", "some"), ("all", "none"))
+    ]
 
 
 @pytest.mark.parametrize(

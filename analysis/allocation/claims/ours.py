@@ -7,7 +7,7 @@ from dataclasses import replace
 from ....online.allocation import POLICIES
 from ...claim import Context, Finding, Register, Why
 from ...experiments import Contender, apart
-from ...study import Statement, tally
+from ...study import Statement, how_sure, judge
 from ..experiments import CONSTANT, Setup
 from . import readings
 
@@ -40,4 +40,6 @@ def _beyond_the_paper(context: Context) -> Finding:
     for start, who in STARTS.items():
         leads = {name: readings.ahead(f, HEDGE.label, who.label)[:, 0] for name, f in study.found.items()}
         said.append(Statement(f"Hedge is ahead of OGASched from {start}", leads, "%"))
-    return study.finding(f"Hedge against OGASched: {tally(said)}.", said)
+    return study.finding(
+        f"That Hedge is ahead of OGASched from both starts is {how_sure(judge(said))}.", said
+    )

@@ -14,14 +14,24 @@ from ...experiments import Contender, lead, seeds, track
 from ...statistics import Samples, growth_exponent
 from ...study import Lab, Printed, Said, Scenarios, Statement, Study, in_readings, judge, scenarios_of
 from .. import experiments as runs
-from ..experiments import BASELINES, DRF, FAIRNESS, FAIRNESS_LITERAL, LIMITED, OGASCHED, WHO_SEES, Setup
+from ..experiments import (
+    BASELINES,
+    DRF,
+    FAIRNESS,
+    FAIRNESS_LITERAL,
+    LIMITED,
+    OGASCHED,
+    PUBLIC_CODE,
+    WHO_SEES,
+    Setup,
+)
 
 LAB = Lab("allocation", f"{WHO_SEES}. {runs.STEPS}.", runs.averages, None, "reward per slot")
 WITH_OPTIMA = replace(LAB, optima=runs.optima)
 
 
-def _public_code(setup: Setup) -> Setup:
-    """Return the setting of the paper's public code; its utilities are linear unless a figure varies them."""
+def _ranges(setup: Setup) -> Setup:
+    """Return what the paper's public code draws; its utilities are linear unless a figure varies them."""
     utility = "linear" if setup.utility == "mix" else setup.utility
     return replace(setup, units=(1.0, 1.0), machines="uniform", requests="uniform", utility=utility)
 
@@ -32,12 +42,28 @@ UNITS: Scenarios = {
     "4 cores, 32 GB": partial(replace, units=(4.0, 32.0)),
     "2 cores, 16 GB": partial(replace, units=(2.0, 16.0)),
     "1 core, 1 GB": partial(replace, units=(1.0, 1.0)),
-    "public code": _public_code,
+    "ranges of the public code": _ranges,
 }
 """Units of a CPU and a MEM device, and where capacities and requirements come from.
 
 Cores and GB are how the public code counts.
 """
+
+WHOLE: Scenarios = {
+    "1 core, 1 GB, whole requirements": partial(replace, units=(1.0, 1.0), integer=True),
+    "ranges of the public code, whole requirements": lambda setup: replace(_ranges(setup), integer=True),
+}
+"""Sec. 2.1 has requirements in whole numbers; crossed with fine units in one claim, as it hardly matters."""
+
+PUBLIC = Setup("default", 10, 20, 20, 5.5, 0.8, 0.4, overhead=(0.01, 0.1), filled=False)
+SETTING: Scenarios = {"setting of the public code": lambda _setup: _ranges(PUBLIC)}
+"""All of it that the generator has, whatever the setup. Its density is that of 1 to 10 ports a server."""
+
+NOT_THERE = (
+    "The public code's setting has 10 slots. Three things of it are not here: its graph (every server has as "
+    "many ports), its reciprocal utility, which a linear setting does not use, and its own faults, "
+    "such as a step that is undone."
+)
 
 FINEST: Scenarios = {"1 % of a core, 1 GB": partial(replace, units=(0.01, 1.0))}
 """How the traces count that the paper names. Heuristics earn less than nothing then, unlike in the paper."""
@@ -66,8 +92,8 @@ Found = Mapping[str, np.ndarray]
 Of = Callable[[Found, str], np.ndarray]
 Measured = Callable[[Contender, Setup, int], Any]
 
-STEPS = {who.label: who.label for who in OGASCHED}
-"""The labels of OGASched with each step, by their names in readings."""
+STEPS = {who.label: who.label for who in (*OGASCHED, PUBLIC_CODE)}
+"""The labels of OGASched with each step, by their names in readings; those who play count."""
 
 FORMS = {
     "": {},
@@ -152,6 +178,7 @@ def by_step(study: Study, of: Of, names: Mapping[str, str] = STEPS) -> dict[str,
         for form, swap in (forms or {"": {}}).items()
         for n, found in study.found.items()
         for name, who in names.items()
+        if who in plays
     }
 
 

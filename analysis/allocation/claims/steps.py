@@ -15,7 +15,7 @@ from ...claim import Context, Finding, Register, Why
 from ...engine.kept import decided
 from ...experiments import Contender, lead, policy_seed, seeds
 from ...plots import POSITIVE
-from ...study import Statement, in_readings, judge
+from ...study import Statement, amounts, how_sure, judge
 from ..experiments import CONSTANT, FAIRNESS, OGASCHED, PER_SLOT, TABLE_1, Setup, instance, rewards
 from ..regret import checkpoints
 from . import readings
@@ -96,7 +96,7 @@ LARGER = {"at all": 0.0, "by more than 1 %": 1.0}
 @claim(
     "step-26-grows",
     "Sec. 4.1, on (26)",
-    turns=("8 cores, 64 GB; y(1) zero; at all", "public code; y(1) fair; by more than 1 %"),
+    turns=("8 cores, 64 GB; y(1) zero; at all", "ranges of the public code; y(1) fair; by more than 1 %"),
     choices=(
         *OPEN,
         "the initial decision y(1): nothing, or every port's fair share",
@@ -120,11 +120,9 @@ def _step_26_grows(context: Context) -> Finding:
     changes = by_step(study, lambda f, who: lead(f[who][:, -1], f[who][:, 0]), names)
     larger = {f"{name}; {how}": v - by for how, by in LARGER.items() for name, v in changes.items()}
     said = [Statement("(26) is larger in the last tenth than in the first", larger, "points more")]
-    grows, not_so, of = in_readings(judge(said))
     return readings.finding(
         study,
-        f"The step (26) surely grows in {grows} of {of} readings and surely not in {not_so}: only the "
-        "gradient's norm can move it.",
+        f"That the step (26) grows is {how_sure(judge(said))}: only the gradient's norm can move it.",
         said,
         study.figure("step-26", "The step (26) over time.", "tenth of the horizon", tenths, "", POSITIVE),
         title="The step (26) by tenth of the horizon",
@@ -147,11 +145,11 @@ def _increasing_horizon(context: Context) -> Finding:
         rises(study, OURS, f"earns more per slot at {study.heads[-1]} than at {study.heads[0]}"),
         ours(study, "its lead over FAIRNESS is larger then", readings.gained, "points"),
     ]
-    alone, over = ([*in_readings([one])] for one in judge(said))
+    (more, less), (gains, loses) = (amounts([one]) for one in judge(said))
     return readings.finding(
         study,
-        f"Over longer horizons OGASched surely earns more per slot in {alone[0]} of {alone[2]} readings "
-        f"(less: {alone[1]}), and surely gains on FAIRNESS in {over[0]} (loses: {over[1]}).",
+        f"Longer horizons surely bring more reward in {more} of the readings, less in {less}; a larger lead "
+        f"over FAIRNESS in {gains}, a smaller in {loses}.",
         said,
     )
 
@@ -187,11 +185,11 @@ def _oscillation(context: Context) -> Finding:
         Statement("the average goes back and forth more at the beginning", decays, "% of it", 2),
         Statement("and more from the fair share than from nothing", caused, "% of it", 2),
     ]
-    more, cause = ([*in_readings([one])] for one in judge(said))
+    (more, _), (cause, none) = (amounts([one]) for one in judge(said))
     return readings.finding(
         study,
-        f"The average surely oscillates more at first in {more[0]} of {more[2]} readings; the initial "
-        f"decision is surely a cause in {cause[0]}, surely none in {cause[1]}.",
+        f"Rewards surely oscillate more at first in {more} of the readings; the initial decision is surely a "
+        f"cause in {cause}, no cause in {none}.",
         said,
         title="Way up and down of the average reward (% of the final average)",
     )
@@ -231,11 +229,9 @@ def _figure_4(context: Context) -> Finding:
         Statement("decay 0.9999 is better than 1.0001 (eta0 = 25)", best, "%", 2),
         Statement("decays from 0.995 to 0.9999 are better than others (eta0 = 25)", printed, "%", 2),
     ]
-    better, worse, of = in_readings(judge(said)[2:])
     return readings.finding(
         study,
-        f"Decays of the printed range are surely best in {better} of {of} readings, surely behind others in "
-        f"{worse}; else runs do not decide.",
+        f"That decays of the printed range are best is {how_sure(judge(said)[2:])}.",
         said,
         starts.figure("figure-4a", "By eta0 (decay 0.9999).", "slot t", at),
         decays.figure("figure-4b", "By decay (eta0 = 25).", "slot t", at),
