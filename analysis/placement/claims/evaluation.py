@@ -327,7 +327,13 @@ def stronger_baselines(context: Context) -> Finding:
     )
 
 
-@claim("jct-and-fee", "Sec. 5.2, Appendix A", because=Why.SAMPLES, choices=(LOADS, SLOWDOWN, HELD))
+@claim(
+    "jct-and-fee",
+    "Sec. 5.2, Appendix A",
+    because=Why.SAMPLES,
+    at_full=Why.DEPENDS,
+    choices=(LOADS, SLOWDOWN, HELD),
+)
 def jct_and_fee(context: Context) -> Finding:
     """Among the baselines JCT and fee are in a hard trade-off: who has less of the one has more of the other.
 
