@@ -368,6 +368,11 @@ def in_readings(judged: Sequence[Judged]) -> tuple[int, int, int]:
     return sum(map(all, columns)), sum(False in column for column in columns), len(columns)
 
 
+def some(count: int, of: int) -> str:
+    """Return in a word how many of some readings these are, for a headline."""
+    return "none" if not count else "all" if count == of else "most" if 2 * count > of else "some"
+
+
 def signs_of(judged: Iterable[Judged], scenarios: Iterable[str] = ("",)) -> dict[str, dict[str, bool | None]]:
     """Return the signs of judged statements, which differ in what they say, by statement and scenario."""
     names, signs = list(scenarios), dict[str, dict[str, bool | None]]()
