@@ -371,20 +371,21 @@ def in_readings(judged: Sequence[Judged]) -> tuple[int, int, int]:
 def amounts(judged: Sequence[Judged]) -> tuple[str, str]:
     """Return in words what :func:`in_readings` counts: in how many all hold, in how many one does not."""
     held, against, of = in_readings(judged)
-    return _amount(held, of), _amount(against, of)
-
-
-def _amount(number: int, of: int) -> str:
-    return "all" if number == of else "most" if 2 * number > of else "some" if number else "none"
+    return some(held, of), some(against, of)
 
 
 def how_sure(judged: Sequence[Judged], readings: str = "readings") -> str:
     """Say in words in how many readings all these statements are sure, or one is surely false."""
     held, against, of = in_readings(judged)
     counts = {"sure": held, "false": against, "undecided": of - held - against}
-    parts = [f"{word} in {_amount(n, of)}" for word, n in counts.items() if n]
+    parts = [f"{word} in {some(n, of)}" for word, n in counts.items() if n]
     parts[0] += f" {readings}"
     return " and ".join([", ".join(parts[:-1]), parts[-1]] if parts[1:] else parts)
+
+
+def some(count: int, of: int) -> str:
+    """Return in a word how many of some readings these are, for a headline."""
+    return "none" if not count else "all" if count == of else "most" if 2 * count > of else "some"
 
 
 def signs_of(judged: Iterable[Judged], scenarios: Iterable[str] = ("",)) -> dict[str, dict[str, bool | None]]:

@@ -40,14 +40,14 @@ class History:
     mean: np.ndarray
 
     @classmethod
-    def of(cls, instance: SelectionInstance, decisions: np.ndarray) -> History:
-        """Work the statistics out from the decisions and the sample path."""
+    def of(cls, path: np.ndarray, decisions: np.ndarray) -> History:
+        """Work the statistics out from the sample path and the decisions."""
 
         def before(seen: np.ndarray) -> np.ndarray:
             return np.concatenate([np.zeros((1, seen.shape[1])), np.cumsum(seen, axis=0)])[:-1]
 
         count = before(decisions)
-        total = before(np.where(decisions > 0, instance.path, 0.0))
+        total = before(np.where(decisions > 0, path, 0.0))
         return cls(count, total / np.maximum(count, 1.0))
 
     def spread(self, width: np.ndarray) -> np.ndarray:
@@ -149,7 +149,7 @@ def certificate(
     for broken in instance.violations(x)[:1]:
         raise InputError(f"decisions: {broken}")
     per_slot, optimal = best or Best.of(instance)
-    t, m, past = np.arange(1, s.slots + 1), s.most_channels, History.of(instance, x)
+    t, m, past = np.arange(1, s.slots + 1), s.most_channels, History.of(instance.path, x)
     slack, spread = statistics.delta(delta, t), past.spread(0.5 * statistics.g(g, t, m))
     xi = np.maximum(scaling(slack, m), 1.0)
     untried = ((past.count == 0) & ((x > 0) | optimal)).any(axis=1)

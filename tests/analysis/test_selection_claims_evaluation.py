@@ -237,6 +237,16 @@ class TestPlantedFaults:
         assert set(next(iter(found.signs.values())).values()) == {True}
         assert not BY_NAME["figure-4-oracle"].as_expected(replace(found, small=False))
 
+    @pytest.mark.parametrize(("effect", "verdict"), [(0.02, "holds"), (0.1, "not reproduced")])
+    def test_a_delta_that_has_some_effect(
+        self, monkeypatch: pytest.MonkeyPatch, effect: float, verdict: str
+    ) -> None:
+        def worse(_who: readings.Who, game: readings.Game, seeds: Sequence[int]) -> np.ndarray:
+            return np.array([1.0 + effect * (game.delta == "log") + 1e-3 * seed for seed in seeds])
+
+        monkeypatch.setattr(readings, "LAB", replace(readings.LAB, averages=worse, optima=None))
+        assert self.check("figure-7").verdict.value == verdict
+
     def test_rewards_that_fall_with_more_jobs(self, monkeypatch: pytest.MonkeyPatch) -> None:
         def fewer(_who: readings.Who, game: readings.Game, seeds: Sequence[int]) -> np.ndarray:
             rho = game.setup.arrival_probability

@@ -175,6 +175,10 @@ class TestPlantedFaults:
         monkeypatch.setattr(algorithm, "algorithm_2_repaired", algorithm_2)
         assert check("recursion").verdict is REFUTED
 
+    def test_an_s_without_end(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(EsdpPrinted, "decide", Esdp.decide)
+        assert check("truncated-s").verdict is HOLDS
+
     def test_a_selection_that_drops_what_nothing_reaches(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(algorithm, "select", lambda x, v, q, _form: select(x, v, q, "dropped"))
         assert check("unattainable-s").verdict is HOLDS
@@ -217,14 +221,3 @@ class TestPlantedFaults:
     def test_gangs_that_fit(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(gangs, "printed_is_empty", lambda _setting, _arrivals: False)
         assert check("gang-literal").verdict is HOLDS
-
-
-def test_short_sets_change_the_end_of_s_alone() -> None:
-    """With alpha = 1 nothing is cut off, and every decision is that of ESDP, which knows m."""
-    six = algorithm.six_channels(60)
-    cut, full, exact = (
-        play(who, six, keep_decisions=True)
-        for who in (algorithm.ShortSets(alpha=0.5), algorithm.ShortSets(alpha=1.0), Esdp())
-    )
-    assert np.array_equal(np.array(full.decisions), np.array(exact.decisions))
-    assert cut.total < exact.total

@@ -138,6 +138,9 @@ SINGLE = tuple(name for name, change in CHANGES.items() if len(change) <= 1)
 PLANS = (*SINGLE[:3], "rho = 0.4, ports with jobs")
 """What ESDP plans for, crossed with the arrivals: these two decide who is ahead."""
 
+SIZES = ("c = 2", "c = 24", "costs in full")
+"""What ESDP alone plays besides: capacities and costs as Table 3 prints them, and larger capacities."""
+
 OPEN = (
     "whether ESDP plans for all ports or for those with jobs",
     "what the arrivals of the trace leave of rho (0.9 or 0.4)",

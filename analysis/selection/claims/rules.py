@@ -12,7 +12,7 @@ from ....online.selection import Cucb, Escb, Esdp, EsdpPrinted, Hswf, Lcf, Lwtf,
 from ...by_hand import by_hand
 from ...claim import Context, Finding, Register, Verdict
 from ..experiments import Setup, instance
-from ..regret import RunCertificate, cucb_bound, over_time
+from ..regret import RunCertificate, certificate, cucb_bound, over_time
 from .algorithm import one_device
 
 claim = Register("selection")
@@ -50,6 +50,7 @@ def _rules(_context: Context) -> Finding:
     taught, jobs = _taught(Thompson(), *wins), Observation(200, np.ones(2, dtype=np.int64))
     thompson = [taught.decide(jobs) for _ in range(20)]
     certified = RunCertificate(one, 0.2 * one, 0.3 * one, one < 0, one < 0)
+    slot_3 = certificate(_two(3), [[1, 0], [0, 1], [1, 0]], g="log")  # after one use each
     escb = _taught(Escb("log"), *seen).index(3)
     drawn, one_each = (instance(Setup(capacity=c), 0).setting for c in (2, 1))
     sizes = drawn.ports, drawn.kinds, drawn.slots, drawn.demand.min(), drawn.demand.max(), EsdpPrinted().alpha
@@ -67,6 +68,7 @@ def _rules(_context: Context) -> Finding:
             ("Thompson after 100 wins and 100 failures, 20 times", sum(thompson), (20, 0)),
             ("bound of CUCB at T = 10", cucb_bound(_two(10)), 41.824901),
             ("certificate of a slot: error 0.2, width 0.3", certified.per_slot, 0.5),
+            ("error and width of slot 3, xi = 2", (slot_3.error[2], slot_3.width[2]), (1.0348332, 1.6651092)),
             ("regret of 0.5 per slot", over_time(_two(3), np.full(3, 0.5)), (0.3, 0.6, 0.9)),
         ]
     )

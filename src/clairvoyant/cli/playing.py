@@ -89,7 +89,6 @@ def play(
     rendering.remarks(instance)
     problem = find(instance.problem)
     rival = None if no_optimum else default_rival(problem.name)
-    by_ratio = problem.has("ratio")
 
     optimum: Optimum | None = None
     bounds: dict[str, float] | None = None
@@ -130,7 +129,7 @@ def play(
     if as_json:
         out.print_json(described)
     else:
-        rendering.print_scores(described, by_ratio)
+        rendering.print_scores(described, problem.has("ratio"))
         if target is not None:
             out.line(f"all rewards are in {target}")
         rendering.print_instance(described, verbose)
