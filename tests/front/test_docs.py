@@ -89,8 +89,11 @@ def test_findings_are_kept_from_the_folder_of_an_audit(keeper: Any, tmp_path: Pa
         keeper.kept(claim, tmp_path)
     write_files(tmp_path, claim, claim.find(Context("full")), Context("full"))
     (full,) = json.loads(keeper.page("allocation", [claim], tmp_path, '{"findings": []}', "full"))["findings"]
+    signs = json.loads((tmp_path / "findings" / f"{name}.json").read_text("utf-8"))["signs"]
+    decided = {says: {r: s for r, s in of.items() if s is not None} for says, of in signs.items()}
     assert full == {key: again[key] for key in ("claim", "says", "found", "headline")} | {
-        "numbers": full["numbers"]
+        "numbers": full["numbers"],
+        "decided": {says: of for says, of in decided.items() if of},
     }
 
 
