@@ -66,6 +66,7 @@ def to_dict(finding: Finding) -> dict[str, Any]:
         "small": finding.small,
         "signs": {says: dict(by_reading) for says, by_reading in finding.signs.items()},
         "optima": dict(finding.optima),
+        "mode": finding.mode,
     }
 
 
@@ -89,6 +90,7 @@ def from_dict(data: Mapping[str, Any], read: ReadInstance) -> Finding:
         data["small"],
         signs=data["signs"],
         optima=data["optima"],
+        mode=data["mode"],
         **{name: data[name] for name in TEXTS},
     )
 
