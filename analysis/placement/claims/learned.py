@@ -215,7 +215,6 @@ compared(
     "Sec. 5.2",
     "Our network against rules",
     [f"da-mc-capacity - {FIFO}"],
-    at_full=Verdict.NOT_REPRODUCED,
     says="A learned scheduler that knows neither durations nor estimates is better than FIFO-Consolidate in "
     "JCT and fee.",
     how="DA+MC with capacity features and consolidation as prior mean, on three clusters.",
