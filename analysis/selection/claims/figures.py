@@ -221,7 +221,6 @@ def programs(delta: str, slot: float, channels: int) -> float:
     "figure-7",
     "Fig. 7, Sec. 4.2",
     because=Why.SAMPLES,
-    at_full=HOLDS,
     choices=(*ALONE, "what 'little' is"),
 )
 def _figure_7(context: Context) -> Finding:
