@@ -445,7 +445,8 @@ def _hauf_ahead(context: Context) -> Finding:
     """
     study = over_servers(context)
     return study.finding(
-        "Whether HAUF is ahead of ESDP at 80 servers depends on the arrivals, and on the ports that ESDP plans for.",
+        "Whether HAUF is ahead of ESDP at 80 servers depends on the arrivals, and on the ports that "
+        "ESDP plans for.",
         study.leads("HSWF", [ESDP], [2]),
     )
 
