@@ -478,7 +478,7 @@ def _growth_in_servers(context: Context) -> Finding:
         f"density {density:g}": lambda n, density=density: Setup(servers=n, density=density)  # type: ignore[misc]
         for density in (2.5, 10.0)
     }
-    missing, shown, numbers = _growth(context, seeds(context, 8, 16, 20), "|R|", counts, graphs)
+    missing, shown, numbers = _growth(context, seeds(context, 8, 6, 20), "|R|", counts, graphs)
 
     def within(reach: float) -> list[Statement]:
         below = {name: reach + v for name, v in missing.items()}
