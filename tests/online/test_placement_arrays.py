@@ -15,7 +15,7 @@ from clairvoyant.models.placement.generate import generate
 from clairvoyant.models.placement.setting import Observation, Setting
 from clairvoyant.online.placement import Untrained
 from clairvoyant.online.placement.learned import checkpoint
-from clairvoyant.online.placement.learned.acting import Player
+from clairvoyant.online.placement.learned.acting import Player, taken_by
 from clairvoyant.online.placement.learned.design import DESIGNS, LITERAL, Design, Readings
 from clairvoyant.online.placement.learned.drawing import Memory, Move, act, one_thread, recall, stack
 from clairvoyant.online.placement.learned.features import Eyes, Scene
@@ -248,3 +248,13 @@ def test_an_untrained_policy_has_them() -> None:
     assert mine.design == DESIGNS["da"]
     assert all(np.array_equal(x, plain.arrays[key]) for key, x in mine.arrays.items())
     assert all(path.suffix in (".npz", ".toml", ".json") for path in SHIPPED.iterdir())
+
+
+@pytest.mark.parametrize("name", ["das", "da-rwgp"])
+def test_the_length_of_the_history_changes_no_schedule_in_play(name: str) -> None:
+    networks, made = TRAINED[name]().networks(), generate(seed=1, cluster="small", rho=2.0, jobs=30)
+    own = taken_by(networks, made)
+    for tau in (1, 4, 10):
+        other = taken_by(Networks(replace(networks.design, history=tau), networks.arrays), made)
+        np.testing.assert_array_equal(other.start, own.start)
+        np.testing.assert_array_equal(other.rows, own.rows)
