@@ -22,7 +22,7 @@ from ...claim import Context, Figure, Finding, Register, Verdict, Why, table
 from ...experiments import curves, policy_seed, seeds, track
 from ...plots import AT_MOST_ALL, to_svg
 from ...statistics import paired
-from ...study import Printed, Said, Statement, conclude, judge, settled
+from ...study import Printed, Said, Statement, conclude, judge, settled, some
 from .. import experiments as runs
 from ..experiments import CLUSTERS, FEE, FIFO_C, FIFO_FF, FIFO_LB, HEURISTICS, JCT, NOTE, OURS, SJF_C, outcome
 from ..gantt import plot_schedules
@@ -110,7 +110,7 @@ def printed_lead(who: str, cluster: int, measure: str) -> float:
     "Table 1, heuristic rows",
     because=Why.SAMPLES,
     at_full=Verdict.NOT_REPRODUCED,
-    choices=(LOADS, SLOWDOWN),
+    choices=(LOADS, SLOWDOWN, HELD),
 )
 def table_1_heuristics(context: Context) -> Finding:
     """How far the heuristics are from FIFO-FirstFit in JCT and fee, on three clusters.
@@ -122,17 +122,20 @@ def table_1_heuristics(context: Context) -> Finding:
         where["rho 64"] = replace(where["rho 2"], rho=64.0)  # jobs wait on Large, too
     trial = Trial(context, seeds(context, 6, 6, 20), where)
     trials, said = [trial.on(cluster) for cluster in clusters], []
-    trial.play(HEURISTICS, *trials[1:])
+    trial.play([*HEURISTICS, *map(holding, HEURISTICS)], *trials[1:])
     for (at, cluster), measure, who in product(enumerate(clusters), (JCT, FEE), HEURISTICS[1:]):
         number = printed_lead(who.label, at, measure)
         what = f"{cluster.capitalize()}, {measure.split()[0]}: {who.label} is {number:+.1f} %"
         more = trials[at].ahead(FIFO_FF, who, measure)
+        held = trials[at].ahead(holding(FIFO_FF), holding(who), measure)
+        more |= {f"{name}, strictly": found for name, found in held.items()}
         said.append(Printed(f"{what} from FIFO-FirstFit", more, "%", number=number))
-    out = sum(False in one.signs for one in judge(said, where))
+    out = sum(False in one.signs for one in judge(said))
     return trial.finding(
-        f"{out} of {len(said)} printed differences are out of reach of one run of ours at some load or "
-        "slowdown; runs differ much.",
+        f"Of {len(said)} printed differences {some(out, len(said))} are out of reach of one run of ours in "
+        "some reading of load, slowdown and order; runs differ much.",
         said,
+        scenarios=None,
         assumes=f"{MODEL} Our runs have fewer jobs than the paper's 4,000, so that intervals are wider.",
     )
 
@@ -180,9 +183,9 @@ def table_1_metaheuristics(context: Context) -> Finding:
     said += [less(at, WITHOUT_SEARCH[at], f"its search lowers the JCT of {name}") for at, name in names]
     counts = words(said, trial.where)
     return trial.finding(
-        f"In {counts[:beside].count('holds')} of {beside} comparisons with heuristics MOSA and MALO surely "
-        f"lead, in {counts[:beside].count('against')} they surely do not; search surely helps "
-        f"{counts[beside:].count('holds')} of 2.",
+        f"MOSA and MALO surely have less JCT in {some(counts[:beside].count('holds'), beside)} of {beside} "
+        f"comparisons with heuristics, surely not less in {some(counts[:beside].count('against'), beside)}; "
+        f"search surely helps {some(counts[beside:].count('holds'), 2)} of them.",
         said,
         verdict=lambda judged: settled(judged[:beside]),
         assumes=f"{MODEL} What is searched, and from which plans on, the text leaves open; it is not varied: "

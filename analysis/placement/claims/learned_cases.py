@@ -124,6 +124,8 @@ def case_affinity(context: Context, das: Group, mc: Group) -> Finding:
 
 MUCH, PRINTED_COST = 10.0, 50.0
 """How many times slower is much less efficient (a threshold of ours), and how many times slower than DAS."""
+SCALES = (0.1, 1.0, 10.0)
+"""Multiples of a threshold of ours with which the result is told, too."""
 
 
 @claim(
@@ -152,11 +154,15 @@ def search_cost(context: Context, das: Group) -> Finding:
     for who in BUDGETS:
         says = f"a decision takes {who.label} about {PRINTED_COST:g} times as long as DAS"
         said.append(Fact(says, f"{trained.ends(times[who, learned], 0)} times", None))
+    least, limits = np.minimum(*(times[who, FIFO_FF] for who in BUDGETS)), [MUCH * by for by in SCALES]
     return conclude(
         f"MOSA and MALO take {much} FIFO-FirstFit on {min(often)} of {many} instances; 50 times DAS "
         f"depends on the programs.",
         said,
-        numbers={"instances": many},
+        numbers={"instances": many}
+        | {
+            f"instances on which both take {x:g} times as long": int((least >= x).sum()) for x in limits
+        },
         small=context.quick,
         assumes=f"{MUCH:g} times is a threshold of ours. The paper's programs are not at hand.",
     )
@@ -190,6 +196,7 @@ def decision_time(context: Context, das: Group) -> Finding:
         says = f"{name}: the time of all decisions is less than {NEGLIGIBLE:g} % of the JCT"
         found = f"{'less' if share < NEGLIGIBLE else 'more'} than that"
         said.append(Fact(says, found, share < NEGLIGIBLE))
+    limits = [NEGLIGIBLE * by for by in SCALES]
     return conclude(
         f"All decisions together take less than {NEGLIGIBLE:g} % of the mean JCT on "
         f"{sum(one.agrees is True for one in said)} of {len(said)} clusters.",
@@ -201,6 +208,7 @@ def decision_time(context: Context, das: Group) -> Finding:
             "share of the JCT (%)",
             rows,
         ),
+        numbers={f"clusters below {x:g} %": sum(row[-1] < x for row in rows) for x in limits},
         small=context.quick,
         assumes="One thread of this machine. The times are those of this run.",
     )
