@@ -1,9 +1,9 @@
-"""Plant faults, one at a time, in a copy of the source: tests must kill each, and a claim must notice it.
+"""Plant faults, one at a time, in a copy of the source: tests must kill each, and claims must notice it.
 
 ``make mutants`` runs all; ``python .ci/mutants.py NAME ...`` some. What is known of a fault is kept in
 ``reports/mutants.json`` and taken from there as long as the source is the same. The exit status is 1 if a
-fault survives the tests, or if no claim of the quick audit notices it: by another verdict than the expected
-one, or by an error.
+fault survives the tests, or if one of its claims does not notice it in the quick audit, by another verdict
+than the expected one or by an error. docs/verdicts.md shows the table.
 """
 
 from __future__ import annotations
@@ -15,9 +15,8 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 ROOT = Path(__file__).resolve().parents[1]
 KEPT = ROOT / "reports" / "mutants.json"
@@ -122,49 +121,43 @@ def forget(mutant: Mutant, folder: Path) -> None:
             path.unlink()
 
 
-Asked = Callable[[str, Path], tuple[int, str]]
+def commands(mutant: Mutant) -> list[tuple[str, ...]]:
+    """Return what runs its tests, and what audits each of its claims."""
+    tests = ("-m", "pytest", "-x", "-q", "-p", "no:xdist", *mutant.tests.split())
+    audit = ("-m", "clairvoyant", "audit", "--quick", "--workers", "1", "--out", "reports", "--claim")
+    return [tests, *((*audit, claim) for claim in mutant.claims.split())]
 
 
-def ask_tests(names: str, folder: Path) -> tuple[int, str]:
-    """Return the exit status and the last line of these tests."""
-    return run(folder, "-m", "pytest", "-x", "-q", "-p", "no:xdist", *names.split())
-
-
-def ask_claims(names: str, folder: Path) -> tuple[int, str]:
-    """Return the exit status and the last line of the audit of these claims."""
-    ids = [word for claim in names.split() for word in ("--claim", claim)]
-    audit = ("-m", "clairvoyant", "audit", "--quick", "--workers", "1", "--out", str(folder / "reports"))
-    return run(folder, *audit, *ids)
-
-
-def judge(mutant: Mutant, folder: Path, sound: set[str]) -> dict[str, str | bool]:
+def judge(mutant: Mutant, folder: Path, sound: set[tuple[str, ...]]) -> dict[str, Any]:
     """Plant a fault, ask the tests and the claims, and take it out again.
 
-    ``sound`` has the tests and claims that are known to pass without a fault; it grows.
+    ``sound`` has the commands that are known to pass without a fault; it grows.
 
     Raises
     ------
     RuntimeError
         If tests or claims fail on the sound source, or cannot be run: then they show nothing.
     """
-    asked: list[tuple[Asked, str]] = [(ask_tests, mutant.tests), (ask_claims, mutant.claims)]
-    for ask, names in asked:
-        if names not in sound and (said := ask(names, folder))[0] != 0:
+    asked = commands(mutant)
+    for command in asked:
+        if command not in sound and (said := run(folder, *command))[0] != 0:
             raise RuntimeError(f"{mutant.name}: without the fault: {said[1]}")
-        sound.add(names)
+        sound.add(command)
     path = folder / mutant.file
     before = path.read_text("utf-8")
     path.write_text(planted(mutant, folder), "utf-8")
     forget(mutant, folder)
     try:
-        (status, said), (found, noticed) = (ask(names, folder) for ask, names in asked)
+        answers = [run(folder, *command) for command in asked]
     finally:
         path.write_text(before, "utf-8")
         forget(mutant, folder)
-    for known, what in ((status, said), (found, noticed)):
-        if known not in (0, FOUND):
-            raise RuntimeError(f"{mutant.name}: could not be run to the end ({known}): {what}")
-    return {"killed": status == FOUND, "tests": said, "noticed": found == FOUND, "claims": noticed}
+    for status, what in answers:
+        if status not in (0, FOUND):
+            raise RuntimeError(f"{mutant.name}: could not be run to the end ({status}): {what}")
+    (killed, said), *found = answers
+    missed = [claim for claim, (status, _) in zip(mutant.claims.split(), found, strict=True) if not status]
+    return {"killed": killed == FOUND, "tests": said, "noticed": not missed, "missed by": missed}
 
 
 def main(names: list[str]) -> int:
@@ -172,7 +165,7 @@ def main(names: list[str]) -> int:
     chosen = [one for one in MUTANTS if not names or one.name in names]
     KEPT.parent.mkdir(exist_ok=True)
     known = json.loads(KEPT.read_text("utf-8")) if KEPT.exists() else {}
-    sound: set[str] = set()
+    sound = set[tuple[str, ...]]()
     with tempfile.TemporaryDirectory() as name:
         copy_to(Path(name))
         for number, mutant in enumerate(chosen, 1):
@@ -181,7 +174,9 @@ def main(names: list[str]) -> int:
                 KEPT.write_text(json.dumps(known, indent=1) + "\n", "utf-8")
             one = known[mutant.name]
             words = "killed" if one["killed"] else "SURVIVES", "noticed" if one["noticed"] else "NOT NOTICED"
-            print(f"{number:3} of {len(chosen)}  {words[0]:9} {words[1]:12} {mutant.name}", flush=True)
+            missed = f"; not by {', '.join(one['missed by'])}" if one["missed by"] else ""
+            line = f"{number:3} of {len(chosen)}  {words[0]:9} {words[1]:12} {mutant.name}{missed}"
+            print(line, flush=True)
     found = [known[one.name] for one in chosen]
     killed, noticed = (sum(one[what] for one in found) for what in ("killed", "noticed"))
     print(f"{len(found)} faults: tests kill {killed}, claims notice {noticed}")

@@ -134,6 +134,19 @@ def differing(problem: str) -> str:
     )
 
 
+def faults(problem: str) -> str:
+    """Return which faults ``make mutants`` plants in the code of a problem, and what notices each of them."""
+    planted = json.loads((HERE.parent / ".ci" / "mutants.json").read_text(encoding="utf-8"))
+    told = [(one, *one["name"].split(": ", 1)) for one in planted]
+    lines = [
+        (plain(name), f"`{one['file']}`", f"`{one['tests']}`", one["claims"].replace(f"{problem}/", ""))
+        for one, of, name in told
+        if of == problem
+    ]
+    heads = ("fault", "planted in", "tests that die of it", "claims, each of which notices it")
+    return folded(f"{len(lines)} faults that are planted, and what notices them", rows(heads, lines))
+
+
 def at_full_size(findings: Iterable[Mapping[str, Any]], full: Iterable[Mapping[str, Any]]) -> list[str]:
     """Return what an audit at the sizes of the papers found, where that is not the same in every word."""
     known = {one["claim"]: one for one in findings}
@@ -305,5 +318,5 @@ def took(cell: Mapping[str, Any] | None) -> str:
 
 MAKERS: dict[str, Callable[[str], str]] = {
     one.__name__: one
-    for one in (errata, differing, policies, oracles, reference, module, options, picture, scaling)
+    for one in (errata, differing, faults, policies, oracles, reference, module, options, picture, scaling)
 }
