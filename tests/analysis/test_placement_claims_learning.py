@@ -59,7 +59,8 @@ FILES = {
     "da-mc-prior": replace(DESIGNS["da-mc"], prior="consolidate"),
     "da-mc-printed": DESIGNS["da-mc"],
     **{f"da-mc-{what}": DESIGNS["da-mc"] for what in ("long", "wide", "features", "patient")},
-    **{f"{name}-{how}": DESIGNS[name] for name in trained.ABLATIONS for how in ("settings", "loaded")},
+    **{f"{name}-settings": DESIGNS[name] for name in trained.ABLATIONS},
+    **{f"{name}-loaded": DESIGNS[name] for name in trained.PAPER},
     **{f"das-h{heads}": replace(DESIGNS["das"], heads=heads) for heads in (1, 2, 8)},
     **{f"das-t{tau}": replace(DESIGNS["das"], history=tau) for tau in (4, 6, 10)},
 }
@@ -90,7 +91,7 @@ def test_longer_trainings_are_one_more_reading_of_those_that_have_some(
 
 def test_designs_of_the_paper_were_trained_at_two_loads() -> None:
     known = trained.by_load(["das", "dl2", "fifo-consolidate"])
-    assert known == {"trained at rho 0.8": {}, "at rho 2": {"das": "das-loaded"}}
+    assert known == {"trained at rho 0.8": {}, "at rho 2": {"das": "das-loaded", "dl2": "dl2-loaded"}}
 
 
 def record(folder: Path, curves: Mapping[str, Any], jobs: int = 2 * PAPER_JOBS) -> None:

@@ -284,7 +284,7 @@ def by_load(names: Iterable[str]) -> dict[str, dict[str, str]]:
     """Return the readings of the load at which designs of the paper were trained: rho 0.8, and rho 2."""
     return {
         "trained at rho 0.8": {},
-        "at rho 2": {name: f"{name}-loaded" for name in names if name in ABLATIONS},
+        "at rho 2": {name: f"{name}-loaded" for name in names if name in PAPER},
     }
 
 
