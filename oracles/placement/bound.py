@@ -109,6 +109,9 @@ a kind of jobs pays for machines counts a quarter of a price, as there are fewer
 LANE_WORK = 8e8
 """The work of the volume method on them, as that of :data:`PACKED_WORK`."""
 
+ROUND_SECONDS = 7e-5
+"""About the seconds that a core takes for a round of the volume method, however few prices there are."""
+
 LANE_INTERVALS = 3000
 """Their most intervals of equal prices."""
 
@@ -931,7 +934,7 @@ class Pricing:
         method.step()
         self._rounds += 1
         before, self._spent = self._spent, sum(one.work / one.per_second for one in self._markets)
-        return self._spent - before
+        return ROUND_SECONDS + self._spent - before
 
 
 def first_grid(instance: PlacementInstance, schedule: Schedule) -> np.ndarray:

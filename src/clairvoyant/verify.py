@@ -187,9 +187,9 @@ def numbers(rows: Any, name: str, shape: Sequence[int], kind: str = "f") -> Any:
         if len(shape) == 1 and whole and {*map(type, rows)} == {int} and 0 <= min(rows) <= max(rows) <= most:
             return rows  # as most are
         return [numbers(row, name, shape[1:], kind) for row in rows]
-    if type(rows) not in (int, float) or not 0 <= rows <= most or (whole and rows != int(rows)):
+    if type(rows) not in (int, float)[: 2 - whole] or not 0 <= rows <= most:
         raise UnreadableError(f"{name}: {rows!r:.40} is not a {'whole ' * whole}number from 0 to {most:.16g}")
-    return int(rows) if whole else float(rows) + 0.0
+    return rows if whole else float(rows) + 0.0
 
 
 def decimals(rows: Any, unit: int) -> Any:
