@@ -273,10 +273,10 @@ def leaderboard(
     )
     few = {name: playing.pop(name) for name in stage.only}
     parts = [compared(instances, playing)]
-    for name, (family, why) in stage.only.items():
-        here = {key: one for key, one in instances.items() if families[key] == family}
+    for name, (home, why) in stage.only.items():
+        here = {key: one for key, one in instances.items() if families[key] == home}
         parts.append(compared(here, {name: few[name]}))
-        left_out[name] = f"it plays in the family {family!r} alone: {why}"
+        left_out[name] = f"it plays in the family {home!r} alone: {why}"
     comparison = replace(parts[0], frame=pd.concat([part.frame for part in parts], ignore_index=True))
     broken = comparison.frame.groupby("policy")["infeasible"].sum()
     for name, count in broken[broken > 0].items():
