@@ -50,6 +50,8 @@ class Stage:
         Policies with settings that play besides every policy of the problem by its defaults.
     without
         Policies that do not play, each with the reason.
+    only
+        Policies that play in one family alone, each with its name and the reason.
     time_limit
         Seconds for each optimum; ``None`` where all are proved.
     """
@@ -57,4 +59,5 @@ class Stage:
     families: Sequence[Family]
     also: Sequence[str] = ()
     without: Mapping[str, str] = field(default_factory=dict)
+    only: Mapping[str, tuple[str, str]] = field(default_factory=dict)
     time_limit: float | None = None

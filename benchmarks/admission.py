@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import statistics
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import nullcontext
 from unittest.mock import patch
 
@@ -21,7 +21,7 @@ from clairvoyant.oracles.admission.bound import Priced, columns, volume
 from clairvoyant.oracles.admission.search import search
 from clairvoyant.oracles.base import Budget
 
-from .measure import Row, certificate, peak_memory, proofs, solved, timed
+from .measure import Row, certificate, interval, peak_memory, proofs, solved, timed
 
 METHODS = ("auto", "highs", "cp-sat", "lagrangian")
 JOBS = 200
@@ -269,6 +269,18 @@ def rolling(jobs: int, target: float | None) -> Iterator[Row]:
         )
 
 
+def intervals(jobs: int, seconds: float, seeds: Sequence[int]) -> Row:
+    """Measure how far below its bound the best schedule is at 100 slots and 100 machines."""
+    half = {"worker_machines": 50, "server_machines": 50}
+    sampled = [
+        clairvoyant.generate(
+            "admission", size="large", seed=seed, jobs=jobs, horizon=100, fit="short", **half
+        )
+        for seed in seeds
+    ]
+    return interval(f"{jobs} jobs, T=100, 100 machines", sampled, seconds, 2.0)
+
+
 def memory() -> Row:
     """Measure the peak memory of OASiS at the paper's size."""
     before, ours = peak_memory(
@@ -332,6 +344,7 @@ def measure(full: bool) -> Iterator[Row]:
     yield from optima(20, 1.0, range(5 if full else 3))
     yield from certificate("10 jobs, T=10, 10 machines", clairvoyant.generate("admission", seed=1), "offline")
     yield from at_scale(100, 10.0)
+    yield intervals(100, 60.0 if full else 12.0, (0, 1, 2, 3) if full else (0, 1))
     if full:
         yield from at_scale(400, 41.0)
     yield from rolling(100, 1.0)

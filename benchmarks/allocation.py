@@ -16,6 +16,8 @@ from clairvoyant.oracles.allocation.optimum import dynamic, stationary
 
 from .measure import Row, certificate, median_of, peak_memory, timed
 
+GANG_SLOTS = 100
+
 
 def learn_only(policy: Ogasched, instance: AllocationInstance) -> None:
     """Run OGASched's own steps without the loop around them."""
@@ -64,13 +66,17 @@ def online(
 
 
 def leaders() -> Iterator[Row]:
-    """Measure what the policies of ours that search for optima take, beside OGASched on the same instance."""
+    """Measure what the policies of ours take, beside OGASched on the same instance, and the one for gangs."""
     instance = clairvoyant.generate("allocation", size="default", seed=0)
     slots = instance.setting.slots
     rival = median_of(3, lambda: clairvoyant.play("ogasched", instance))
-    for name in ("follow-leader", "hedge", "slot-optimum"):
+    for name in ("ogasched:step=adagrad", "follow-leader", "hedge", "slot-optimum"):
         seconds = median_of(3, lambda n=name: clairvoyant.play(n, instance))
         yield Row(f"{name}, default, T={slots}: play", seconds, None, "OGASched", rival)
+    exercise("allocation-gang")
+    gangs = clairvoyant.generate("allocation-gang", seed=0, ports=4, servers=16, slots=GANG_SLOTS)
+    seconds = timed(lambda: clairvoyant.play("perturbed-leader", gangs))
+    yield Row(f"perturbed-leader, 4 ports, 16 servers, T={GANG_SLOTS}: play", seconds)
 
 
 def offline(size: str, utility: str, target: float, **options: Any) -> Row:

@@ -31,7 +31,7 @@ class Row:
     rival, theirs
         Who else did the same, and the rival's measurement.
     unit
-        Of the measurements: "s", "ms", "kB", "GB", or "x" for times as much.
+        Of the measurements: "s", "ms", "kB", "GB", "%", or "x" for times as much.
     note
         Further remarks.
     """
@@ -75,6 +75,17 @@ def solved(
         for method, optima in found.items()
     }
     return found, spent
+
+
+def interval(label: str, sampled: Sequence[Any], seconds: float, asked: float) -> Row:
+    """Measure the mean gap of the default oracle on instances of one kind, beside what was asked for.
+
+    A gap is in per cent: how far the bound is from the value, relative to the bound.
+    """
+    gaps = [100.0 * clairvoyant.solve(instance, time_limit=seconds).gap for instance in sampled]
+    note = f"({', '.join(f'{gap:.2f}' for gap in gaps)})"
+    label = f"certified interval of {label}, {seconds:.0f} s: mean gap of {len(gaps)}"
+    return Row(label, statistics.fmean(gaps), asked, unit="%", note=note)
 
 
 def proofs(optima: Sequence[Any]) -> int:

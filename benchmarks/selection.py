@@ -221,14 +221,20 @@ def variances() -> Iterator[Row]:
         yield Row(f"{name}, default, T={SLOTS}: play", ours, None, rival, theirs)
 
 
-def gangs() -> Row:
-    """Measure the gang oracle by HiGHS beside CP-SAT."""
+def gangs() -> Iterator[Row]:
+    """Measure the gang oracle by HiGHS beside CP-SAT, and the policies of gangs beside each other."""
+    exercise("selection-gang")
+    slots = SLOTS // 8
+    small = clairvoyant.generate("selection-gang", seed=0, ports=4, servers=3, tasks=(2, 2), slots=slots)
+    spent = {name: timed(lambda n=name: clairvoyant.play(n, small)) for name in ("esdp-gang", "escb-v-gang")}
+    label = f"escb-v-gang, {small.setting.channels} channels, T={slots}: play"
+    yield Row(label, spent["escb-v-gang"], None, "esdp-gang", spent["esdp-gang"])
     instance = clairvoyant.generate("selection-gang", size="default", seed=0, slots=20)
     found, spent = solved([instance], ("highs", "cp-sat"))
     (highs,), (cp_sat,) = found.values()
     assert np.isclose(highs.value, cp_sat.value)
     label = f"gang optimum of {len(highs.certificate.patterns)} arrival patterns by HiGHS"
-    return Row(label, spent["highs"], None, "CP-SAT", spent["cp-sat"])
+    yield Row(label, spent["highs"], None, "CP-SAT", spent["cp-sat"])
 
 
 def certificates(slots: int = SLOTS) -> Iterator[Row]:
@@ -317,7 +323,7 @@ def measure(full: bool) -> Iterator[Row]:
     yield many_channels(32, 20.0)
     yield many_channels(96, 200.0)
     yield from variances()
-    yield gangs()
+    yield from gangs()
     yield from certificates()
     for problem in ("selection", "selection-gang"):
         yield trees(problem)

@@ -216,7 +216,7 @@ def counterexample(kept: Mapping[str, Any]) -> str:
 
 
 def policies(problem: str) -> str:
-    """Return what every policy of a problem sees before it decides, and what is proven of it."""
+    """Return what every policy of a problem sees before it decides, what is proven of it, and its source."""
     lines = []
     for row in policy_table(problem):
         proof = f"{row.guarantee} ({row.proven})" if row.proven else row.guarantee
@@ -228,9 +228,11 @@ def policies(problem: str) -> str:
                 plain(", ".join(row.sees) or "nothing"),
                 drawn,
                 plain(proof),
+                plain(row.source),
             ]
         )
-    return rows(("policy", "what it does", "sees before it decides", "draws at random", "guarantee"), lines)
+    heads = ("policy", "what it does", "sees before it decides", "draws at random", "guarantee", "source")
+    return rows(heads, lines)
 
 
 def oracles(problem: str) -> str:

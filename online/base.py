@@ -12,7 +12,7 @@ from ..models.base import InputError
 
 @dataclass(frozen=True)
 class Traits:
-    """The declared traits of a policy; every entry is tested by ``check_policy``.
+    """The declared traits of a policy; ``check_policy`` tests every entry but the source.
 
     Attributes
     ----------
@@ -26,6 +26,8 @@ class Traits:
         The guarantee it has and where that is proven; "none" and "" where there is none.
     feasible
         Whether every decision is feasible; False only for printed algorithms kept to show that they are not.
+    source
+        Who published it, and where; "ours" with what it builds upon; "" where that is not stated.
 
     Raises
     ------
@@ -39,6 +41,7 @@ class Traits:
     guarantee: str = "none"
     proven: str = ""
     feasible: bool = True
+    source: str = ""
 
     def __post_init__(self) -> None:
         if isinstance(self.sees, str):

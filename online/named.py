@@ -111,12 +111,13 @@ class PolicyRow:
     problem: str
     summary: str
     settings: dict[str, Any]  # its settings with their defaults
-    # sees, randomised, guarantee, proven, feasible: its traits, see :class:`Traits`.
+    # sees, randomised, guarantee, proven, feasible, source: its traits, see :class:`Traits`.
     sees: tuple[str, ...]
     randomised: bool
     guarantee: str
     proven: str
     feasible: bool
+    source: str
 
 
 def row(name: str, policy: type[Any]) -> PolicyRow:
@@ -132,4 +133,5 @@ def row(name: str, policy: type[Any]) -> PolicyRow:
         guarantee=traits.guarantee,
         proven=traits.proven,
         feasible=traits.feasible,
+        source=traits.source,
     )

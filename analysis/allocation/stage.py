@@ -1,4 +1,4 @@
-"""The instances of the leaderboard of ``allocation``."""
+"""The instances of the leaderboards of ``allocation`` and ``allocation-gang``."""
 
 from ..stage import Family, Stage
 
@@ -21,4 +21,22 @@ STAGE = Stage(
         ),
     ),
     also=("ogasched:start_at=fair", "ogasched:step=adagrad"),
+)
+
+_GANG = {"ports": 4, "servers": 16, "slots": 100}
+
+GANG = Stage(
+    (
+        Family(
+            "4 ports, contention 2",
+            {**_GANG, "contention": 2.0},
+            ("cb330ff9fd37", "02b68b31998a", "0e2a035a379a", "c0d9c9c5865c", "a4d40fc05335"),
+        ),
+        Family(
+            "4 ports, contention 10",
+            {**_GANG, "contention": 10.0},
+            ("570c966b9ae2", "af0279d735fb", "996356a090e1", "e25bda79a1b1", "8acea0768951"),
+        ),
+    ),
+    also=("perturbed-leader:eps=0.005",),
 )

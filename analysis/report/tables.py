@@ -23,7 +23,7 @@ HEAD = {"problem", "version", "origin"}  # fields of a file that are not part of
 
 
 def policy_table(policies: Iterable[PolicyRow]) -> Table:
-    """Return the observations before a decision, the guarantee and the settings of each policy."""
+    """Return what each policy observes before it decides, its guarantee, its settings and its source."""
     rows = (
         (
             row.name,
@@ -34,11 +34,12 @@ def policy_table(policies: Iterable[PolicyRow]) -> Table:
             f"{row.guarantee} ({row.proven})" if row.proven else row.guarantee,
             ", ".join(map(_setting, row.settings.items())) or "none",
             row.summary,
+            row.source,
         )
         for row in policies
     )
     heads = "policy | problem | observes before deciding | randomised | feasible"
-    heads += " | guarantee (where proven) | settings and defaults | description"
+    heads += " | guarantee (where proven) | settings and defaults | description | source"
     return table("Policies", heads, rows)
 
 

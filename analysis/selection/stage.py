@@ -1,4 +1,4 @@
-"""The instances of the leaderboard of ``selection``."""
+"""The instances of the leaderboards of ``selection`` and ``selection-gang``."""
 
 from ..stage import Family, Stage
 
@@ -21,4 +21,22 @@ STAGE = Stage(
         ),
     ),
     also=("esdp:g=log", "escb:g=log"),
+)
+
+_GANG = {"ports": 4, "slots": 500}
+
+GANG = Stage(
+    (
+        Family(
+            "3 servers",
+            {**_GANG, "servers": 3, "tasks": (2, 2)},
+            ("e231cd9f51ee", "275f92569f97", "089f69017920", "2ca64ca1bb39", "820029636fba"),
+        ),
+        Family(
+            "4 servers, rho 0.5",
+            {**_GANG, "servers": 4, "tasks": (1, 2), "arrival_probability": 0.5},
+            ("cea59d5985a0", "906fa2537f25", "b9fc02fcbb6c", "99db164a793e", "e65812c3eb54"),
+        ),
+    ),
+    also=("esdp-gang:g=log", "esdp-gang:delta=none,g=log"),
 )

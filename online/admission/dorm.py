@@ -1,4 +1,4 @@
-"""Dorm (Sun and others, 2017) as the baseline of Sec. V.A: a mixed integer program at every event."""
+"""Dorm: a mixed integer program at every event."""
 
 from __future__ import annotations
 
@@ -71,7 +71,11 @@ class Dorm(Baseline):
     gap: float = 0.02
     nodes: int = 1
     name: str = field(default="dorm", init=False)
-    traits: ClassVar[Traits] = Traits(problem="admission")
+    traits: ClassVar[Traits] = Traits(
+        problem="admission",
+        source="Sun, Wen, Ta and Yan, IEEE SMARTCOMP 2017, as the baseline of Bao et al., INFOCOM "
+        "2018, Sec. V.A",
+    )
 
     def __post_init__(self) -> None:
         for key in ("theta1", "theta2"):

@@ -1,4 +1,4 @@
-"""DRF: the default of YARN and Mesos (Sec. V.A): max-min fairness in dominant shares."""
+"""DRF, the default of YARN and Mesos: max-min fairness in dominant shares."""
 
 from __future__ import annotations
 
@@ -28,7 +28,11 @@ class Drf(Baseline):
     """
 
     name: str = field(default="drf", init=False)
-    traits: ClassVar[Traits] = Traits(problem="admission")
+    traits: ClassVar[Traits] = Traits(
+        problem="admission",
+        source="dominant resource fairness (Ghodsi et al., NSDI 2011), as the baseline of Bao et al., "
+        "INFOCOM 2018, Sec. V.A",
+    )
 
     def arrive(self, task: Task, slot: int) -> None:
         """Admit the job."""

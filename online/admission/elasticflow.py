@@ -1,4 +1,4 @@
-"""ElasticFlow (Gu et al., ASPLOS 2023): deadlines, minimum satisfactory shares, and elastic use of the rest.
+"""ElasticFlow: deadlines, minimum satisfactory shares, and elastic use of the rest.
 
 Written from the paper; https://github.com/pkusys/ElasticFlow was read beside it.
 """
@@ -62,7 +62,10 @@ class ElasticFlow:
 
     worth: float = 0.5
     name: str = field(default="elasticflow", init=False)
-    traits: ClassVar[Traits] = Traits(problem="admission")
+    traits: ClassVar[Traits] = Traits(
+        problem="admission",
+        source="Gu et al., ElasticFlow, ASPLOS 2023; what is ours stands in its docstring",
+    )
 
     def __post_init__(self) -> None:
         self.worth = real("worth", self.worth, 0.0, 1.0)

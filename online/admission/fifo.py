@@ -1,4 +1,4 @@
-"""FIFO: the default of Hadoop and Spark (Sec. V.A), with a strict head of the line."""
+"""FIFO, with a strict head of the line."""
 
 from __future__ import annotations
 
@@ -31,7 +31,11 @@ class Fifo(Baseline):
 
     workers: int = 0
     name: str = field(default="fifo", init=False)
-    traits: ClassVar[Traits] = Traits(problem="admission", randomised=True)
+    traits: ClassVar[Traits] = Traits(
+        problem="admission",
+        randomised=True,
+        source="the default of Hadoop and Spark, as the baseline of Bao et al., INFOCOM 2018, Sec. V.A",
+    )
 
     def __post_init__(self) -> None:
         check_workers(self.workers)

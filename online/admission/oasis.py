@@ -32,12 +32,15 @@ HIGHEST = 600.0
 """No price is above e^600, so that costs stay finite."""
 
 _NONE = np.zeros((0, 3), dtype=np.int64)
-ANNOUNCED = Traits(problem="admission", sees=frozenset({"announced"}))
-UNINFORMED = Traits(problem="admission")
+UNINFORMED = Traits(
+    problem="admission",
+    source="Bao et al., INFOCOM 2018, Algorithm 1; "
+    "its best schedule of a job is exact here, and that of Algorithm 2 in oasis-printed",
+)
+ANNOUNCED = replace(UNINFORMED, sees=frozenset({"announced"}))
 PROVED = {
-    steep: Traits(
-        problem="admission",
-        sees=frozenset({"announced"}),
+    steep: replace(
+        ANNOUNCED,
         guarantee="OPT <= 2 max(1, B) ALG; with a = alpha and x < 1/2 the largest share of a machine that a "
         f"job takes, B = {growth}",
         proven="analysis/admission/competitive.py",

@@ -1,9 +1,7 @@
 """A rolling horizon: whenever jobs arrive, what is left of all known ones is scheduled anew.
 
-Each time the volume method (Barahona and Anbil 2000) prices the capacities, and ruin and recreate (Schrimpf
-et al. 2000) schedules at these prices, as in the offline oracle. To admit by the dual prices of a relaxation
-is known as bid-price control (Talluri and van Ryzin 1998); to learn these from the arrivals so far, as the
-forecast does, is the idea of Agrawal, Wang and Ye (2014).
+Each time the volume method prices the capacities, and ruin and recreate schedules at these prices, as in the
+offline oracle.
 """
 
 from __future__ import annotations
@@ -33,6 +31,15 @@ MOST_EXPECTED = 200
 
 WARM, COLD = 1.5e-2, 1e-4
 """Relative loss that a round is accepted with by probability 1/e: in the first round, and after the last."""
+
+TRAITS = Traits(
+    problem="admission",
+    randomised=True,
+    source="ours: at every arrival the volume method (Barahona and Anbil, Mathematical Programming 2000) and "
+    "ruin and recreate (Schrimpf et al., Journal of Computational Physics 2000); keep=true: bid-price control"
+    " (Talluri and van Ryzin, Management Science 1998); forecast=true: prices learned from the arrivals, the "
+    "idea of Agrawal, Wang and Ye, Operations Research 2014",
+)
 
 
 @dataclass
@@ -74,7 +81,7 @@ class RollingHorizon:
     steps: int = 60
     rounds: int = 60
     name: str = field(default="rolling-horizon", init=False)
-    traits: Traits = field(default=Traits(problem="admission", randomised=True), init=False)
+    traits: Traits = field(default=TRAITS, init=False)
 
     def __post_init__(self) -> None:
         for name in ("keep", "forecast"):

@@ -1,4 +1,4 @@
-"""RRH, the risk-reward heuristic of Irwin, Grit and Chase (HPDC 2004), as the baseline of Sec. V.A."""
+"""RRH, the risk-reward heuristic."""
 
 from __future__ import annotations
 
@@ -44,7 +44,12 @@ class Rrh(Baseline):
     threshold: float = 0.0
     workers: int = 0
     name: str = field(default="rrh", init=False)
-    traits: ClassVar[Traits] = Traits(problem="admission", randomised=True)
+    traits: ClassVar[Traits] = Traits(
+        problem="admission",
+        randomised=True,
+        source="the risk-reward heuristic of Irwin, Grit and Chase, HPDC 2004, as the baseline of Bao "
+        "et al., INFOCOM 2018, Sec. V.A",
+    )
 
     def __post_init__(self) -> None:
         if not math.isfinite(self.threshold):

@@ -80,6 +80,8 @@ class PerturbedLeader:
         randomised=True,
         guarantee="expected stationary regret <= 2 sqrt(D R A T), oblivious adversary, single jobs",
         proven="Theorem 1.1 and Lemma 1.2 of Kalai and Vempala (2005)",
+        source="FLL (Kalai and Vempala, Journal of Computer and System Sciences 2005); ours: on "
+        "arrival counts",
     )
 
     def __post_init__(self) -> None:

@@ -13,7 +13,11 @@ from ...models.base import InputError
 from ...models.draw import choose
 from ..base import Traits, shown_arrivals
 
-_SEES_ARRIVALS = Traits(problem="allocation", sees=frozenset({"arrivals"}))
+_SECTION = "the baseline of Zhao et al., arXiv:2305.06572 (2023), Sec. 4"
+
+
+def _baseline(source: str) -> Traits:
+    return Traits(problem="allocation", sees=frozenset({"arrivals"}), source=f"{source}, {_SECTION}")
 
 
 def _kernels() -> ModuleType:
@@ -32,7 +36,7 @@ class Drf:
     """
 
     name: str = field(default="drf", init=False)
-    traits: ClassVar[Traits] = _SEES_ARRIVALS
+    traits: ClassVar[Traits] = _baseline("dominant resource fairness (Ghodsi et al., NSDI 2011)")
 
     def start(self, setting: Setting, rng: np.random.Generator) -> None:
         """Rank the ports."""
@@ -70,7 +74,7 @@ class Fairness:
 
     share: str = "arrived"
     name: str = field(default="fairness", init=False)
-    traits: ClassVar[Traits] = _SEES_ARRIVALS
+    traits: ClassVar[Traits] = _baseline("proportional shares")
 
     def __post_init__(self) -> None:
         choose(self.share, ("arrived", "all"), "share")
@@ -102,7 +106,6 @@ class _Scored:
     """
 
     quota: float = 0.75
-    traits: ClassVar[Traits] = _SEES_ARRIVALS
     _sign: ClassVar[float]
 
     def __post_init__(self) -> None:
@@ -133,7 +136,7 @@ class _Scored:
 class BinPacking(_Scored):
     """Serve ports in index order, each on its fullest servers first; ties: the smaller server.
 
-    Kubernetes calls this score of a server MostAllocated. Utilisation is the mean over kinds (with capacity)
+    Utilisation is the mean over kinds (with capacity)
     of the part already given away in this slot; ties go to the smaller server. A port takes min(a, what is
     left) of every kind on each server it visits, until it holds its quota of that kind.
 
@@ -145,6 +148,7 @@ class BinPacking(_Scored):
     """
 
     name: str = field(default="binpacking", init=False)
+    traits: ClassVar[Traits] = _baseline("MostAllocated of Kubernetes")
     _sign: ClassVar[float] = -1.0
 
 
@@ -161,4 +165,5 @@ class Spreading(_Scored):
     """
 
     name: str = field(default="spreading", init=False)
+    traits: ClassVar[Traits] = _baseline("LeastAllocated of Kubernetes")
     _sign: ClassVar[float] = 1.0

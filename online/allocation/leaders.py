@@ -76,7 +76,11 @@ class FollowLeader:
     growth: float = 1.1
     gap: float = 1e-6
     name: str = field(default="follow-leader", init=False)
-    traits: ClassVar[Traits] = Traits(problem="allocation")
+    traits: ClassVar[Traits] = Traits(
+        problem="allocation",
+        source="follow the leader (Kalai and Vempala, Journal of Computer and System Sciences 2005); ours: "
+        "on arrival counts, found again only as the slots grow by a factor",
+    )
 
     def __post_init__(self) -> None:
         real("growth", self.growth, 1.0 + 1e-6, LARGEST)
@@ -107,7 +111,7 @@ class FollowLeader:
 class Hedge:
     r"""Hold a mixture of what OGASched and follow-leader hold, by what both would earn; ties: equal parts.
 
-    AdaHedge (de Rooij, van Erven, Grunwald and Koolen, 2014): with R_i what i would have earned so far, its
+    With R_i what i would have earned so far, its
     part w_i is in proportion to exp(eta R_i). With h = sum_i w_i r_i of a slot and
     m = ln(sum_i w_i exp(eta r_i)) / eta, eta is (ln 2) / Delta for the next slot, where Delta is the sum of
     m - h so far; at first, where that is 0, only who leads has a part. OGASched has the constant step and
@@ -131,6 +135,7 @@ class Hedge:
         problem="allocation",
         guarantee="stationary regret <= D G sqrt(T) + 2 sqrt((1 + ln(2) / 4) sum_t s_t^2)",
         proven="docstring of Hedge, with Theorem 1 of OGASched",
+        source="AdaHedge (de Rooij, van Erven, Grunwald and Koolen, JMLR 2014); ours: over these two experts",
     )
 
     def start(self, setting: Setting, rng: np.random.Generator) -> None:
@@ -202,6 +207,7 @@ class SlotOptimum:
         sees=frozenset({"arrivals"}),
         guarantee="reward of every slot >= (1 - largest_gap) times the largest one",
         proven="weak duality, by the prices of every slot; largest_gap is gap unless the search stalls",
+        source="ours: the per-slot optimum, a yardstick of dynamic regret, by an interior point method",
     )
 
     def __post_init__(self) -> None:

@@ -72,6 +72,10 @@ class Ogasched:
         problem="allocation",
         guarantee="stationary regret <= D G sqrt(T) with the constant step",
         proven="Theorem 1 of OGASched",
+        source="Zhao et al., arXiv:2305.06572 (2023), Algorithm 1; step=adagrad: after Streeter and "
+        "McMahan, Less Regret via Online Conditioning (2010), with one step for all entries as AdaGrad-Norm "
+        "has it (Ward, Wu and Bottou, ICML 2019), and so scale-free (Orabona and Pal, Theoretical Computer "
+        "Science 2018)",
     )
 
     def __post_init__(self) -> None:

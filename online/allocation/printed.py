@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import ClassVar
 
 import numpy as np
@@ -37,7 +37,11 @@ class OgaschedPrinted(Ogasched):
 
     step: str = "decay"
     name: str = field(default="ogasched-printed", init=False)
-    traits: ClassVar[Traits] = replace(Ogasched.traits, guarantee="none", proven="", feasible=False)
+    traits: ClassVar[Traits] = Traits(
+        problem="allocation",
+        feasible=False,
+        source="Zhao et al., arXiv:2305.06572 (2023), Algorithm 1 as printed",
+    )
 
     def _project(self) -> None:
         z = self._y[self._blocks.position].reshape(self._setting.shape)

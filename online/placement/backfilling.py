@@ -16,7 +16,7 @@ from ..base import Traits
 class EasyEstimateConsolidate:
     """EASY-Estimate-Consolidate: FIFO, overtaken by what delays it not by estimates; ties: file order.
 
-    EASY backfilling (Lifka, JSSPP 1995), with the users' estimates, on machines in the order of
+    EASY backfilling, with the users' estimates, on machines in the order of
     :class:`.heuristics.FifoConsolidate`. The oldest jobs start as long as they fit. The first one that does
     not, the head, is promised the time at which it will: when, by the estimates, enough of what runs has
     ended. A younger job starts if it fits now, and either ends by then, or leaves room for the head then;
@@ -28,13 +28,18 @@ class EasyEstimateConsolidate:
     Parameters
     ----------
     shortest
-        Whether those behind the head are tried by their estimates, the shortest first (Tsafrir, Etsion and
-        Feitelson, IEEE TPDS 2007); by default they are tried by age.
+        Whether those behind the head are tried by their estimates, the shortest first; by default they
+        are tried by age.
     """
 
     shortest: bool = False
     name: str = field(default="easy-estimate-consolidate", init=False)
-    traits: ClassVar[Traits] = Traits(problem="placement", sees=frozenset({"estimates"}))
+    traits: ClassVar[Traits] = Traits(
+        problem="placement",
+        sees=frozenset({"estimates"}),
+        source="EASY backfilling (Lifka, JSSPP 1995); shortest=true: Tsafrir, Etsion and Feitelson, "
+        "IEEE TPDS 2007; on the machines of fifo-consolidate",
+    )
 
     def start(self, setting: Setting, rng: np.random.Generator) -> None:
         """Forget everything."""

@@ -31,7 +31,6 @@ class Heuristic(ABC):
     """
 
     strict: bool = False
-    traits: ClassVar[Traits] = Traits(problem="placement")
     rule: ClassVar[int]
 
     def start(self, setting: Setting, rng: np.random.Generator) -> None:
@@ -88,6 +87,11 @@ class FifoFirstFit(_Fifo):
     """FIFO-FirstFit: the oldest job first, on the machines by their index; ties of jobs: file order."""
 
     name: str = field(default="fifo-firstfit", init=False)
+    traits: ClassVar[Traits] = Traits(
+        problem="placement",
+        source="first in, first out, on the first machines that fit, the baseline of Xing et al., KDD "
+        "2023, Sec. 5.1.5",
+    )
     rule: ClassVar[int] = FIRST_FIT
 
 
@@ -100,6 +104,11 @@ class FifoLoadBalance(_Fifo):
     """
 
     name: str = field(default="fifo-loadbalance", init=False)
+    traits: ClassVar[Traits] = Traits(
+        problem="placement",
+        source="first in, first out, on the least loaded machines, the baseline of Xing et al., KDD "
+        "2023, Sec. 5.1.5",
+    )
     rule: ClassVar[int] = LOAD_BALANCE
 
 
@@ -112,6 +121,11 @@ class DrfFirstFit(Drf):
     """
 
     name: str = field(default="drf-firstfit", init=False)
+    traits: ClassVar[Traits] = Traits(
+        problem="placement",
+        source="dominant resource fairness (Ghodsi et al., NSDI 2011) as an order, on the first "
+        "machines that fit, the baseline of Xing et al., KDD 2023, Sec. 5.1.5",
+    )
     rule: ClassVar[int] = FIRST_FIT
 
 
@@ -124,6 +138,11 @@ class DrfLoadBalance(Drf):
     """
 
     name: str = field(default="drf-loadbalance", init=False)
+    traits: ClassVar[Traits] = Traits(
+        problem="placement",
+        source="dominant resource fairness (Ghodsi et al., NSDI 2011) as an order, on the least loaded "
+        "machines, the baseline of Xing et al., KDD 2023, Sec. 5.1.5",
+    )
     rule: ClassVar[int] = LOAD_BALANCE
 
 
@@ -136,6 +155,11 @@ class DrfConsolidate(Drf):
     """
 
     name: str = field(default="drf-consolidate", init=False)
+    traits: ClassVar[Traits] = Traits(
+        problem="placement",
+        source="ours: the order of dominant resource fairness (Ghodsi et al., NSDI 2011), on the "
+        "machines of fifo-consolidate",
+    )
     rule: ClassVar[int] = CONSOLIDATE
 
 
@@ -149,6 +173,11 @@ class FifoConsolidate(_Fifo):
     """
 
     name: str = field(default="fifo-consolidate", init=False)
+    traits: ClassVar[Traits] = Traits(
+        problem="placement",
+        source="ours: gangs on few machines, whose locality Jeon et al., USENIX ATC 2019, measured, by "
+        "best fit",
+    )
     rule: ClassVar[int] = CONSOLIDATE
 
 
@@ -162,7 +191,12 @@ class SjfConsolidate(Heuristic):
     """
 
     name: str = field(default="sjf-consolidate", init=False)
-    traits: ClassVar[Traits] = Traits(problem="placement", sees=frozenset({"durations"}))
+    traits: ClassVar[Traits] = Traits(
+        problem="placement",
+        sees=frozenset({"durations"}),
+        source="ours, as a yardstick: shortest job first (Smith, Naval Research Logistics Quarterly "
+        "1956), on the machines of fifo-consolidate",
+    )
     rule: ClassVar[int] = CONSOLIDATE
 
     def order(self, observation: Observation) -> np.ndarray:
@@ -185,7 +219,12 @@ class SjfEstimateConsolidate(SjfConsolidate):
     """
 
     name: str = field(default="sjf-estimate-consolidate", init=False)
-    traits: ClassVar[Traits] = Traits(problem="placement", sees=frozenset({"estimates"}))
+    traits: ClassVar[Traits] = Traits(
+        problem="placement",
+        sees=frozenset({"estimates"}),
+        source="ours: shortest job first (Smith, Naval Research Logistics Quarterly 1956) by "
+        "estimates, on the machines of fifo-consolidate",
+    )
 
     def length(self, observation: Observation) -> np.ndarray:
         """Return the estimate of each job, in ticks, shape (w,)."""
@@ -208,7 +247,11 @@ class Tetris:
     """
 
     name: str = field(default="tetris", init=False)
-    traits: ClassVar[Traits] = Traits(problem="placement")
+    traits: ClassVar[Traits] = Traits(
+        problem="placement",
+        source="Grandl et al., SIGCOMM 2014, as far as Xing et al., KDD 2023, Sec. 5.1.5 print it; for "
+        "gangs ours",
+    )
 
     def start(self, setting: Setting, rng: np.random.Generator) -> None:
         """Store the machines."""

@@ -21,8 +21,8 @@ fits now, it starts in any case; it consolidates, and there is no search.
 carried out as far as it concerns now; ties go to fewer GPU-seconds, then to the plan found first. Jobs that
 do not fit are passed over, so that no job waits for which there is room.
 
-The paper names both methods and cites their sources, which schedule other things: MOSA in two steps, for the
-makespan and the cost of resources. What is searched, the objectives and the first plans are ours.
+The sources of both methods schedule other things: MOSA in two steps, for the makespan and the cost of
+resources.
 """
 
 from __future__ import annotations
@@ -257,7 +257,13 @@ class Mosa(Planner):
     temperature: float = 400.0
     cooling: float = 0.99
     name: str = field(default="mosa", init=False)
-    traits: ClassVar[Traits] = Traits(problem="placement", randomised=True)
+    traits: ClassVar[Traits] = Traits(
+        problem="placement",
+        randomised=True,
+        source="Sekkal and Belkaid, Journal of Combinatorial Optimization 2020, as the baseline of "
+        "Xing et al., KDD 2023, Sec. 5.1.5; what is searched, the objectives and the first "
+        "plans are ours",
+    )
 
     def __post_init__(self) -> None:
         self.iterations = whole("iterations", self.iterations, 0, MOST_ITERATIONS)
@@ -299,7 +305,12 @@ class Malo(Planner):
     iterations: int = 10
     population: int = 10
     name: str = field(default="malo", init=False)
-    traits: ClassVar[Traits] = Traits(problem="placement", randomised=True)
+    traits: ClassVar[Traits] = Traits(
+        problem="placement",
+        randomised=True,
+        source="Abualigah and Diabat, Cluster Computing 2021, as the baseline of Xing et al., KDD "
+        "2023, Sec. 5.1.5; what is searched, the objectives and the first plans are ours",
+    )
 
     def __post_init__(self) -> None:
         self.iterations = whole("iterations", self.iterations, 0, MOST_ITERATIONS)

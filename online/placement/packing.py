@@ -110,8 +110,7 @@ class DrfByLoad(_ByLoad, Drf):
     most the share ``quiet`` of all machines together, of every resource, ties between machines with equal
     room go to the one on which neighbours contend least: the GPUs in use there, each times the intensity of
     its job, by all of its GPUs. Under more load they go to the one with the fewest free GPUs, so that large
-    gaps are kept for large jobs. What is still equal goes to the older job and to the lower index. The rule
-    is ours.
+    gaps are kept for large jobs. What is still equal goes to the older job and to the lower index.
 
     Parameters
     ----------
@@ -127,6 +126,10 @@ class DrfByLoad(_ByLoad, Drf):
     """
 
     name: str = field(default="drf-byload", init=False)
+    traits: ClassVar[Traits] = Traits(
+        problem="placement",
+        source="ours, with the order of dominant resource fairness (Ghodsi et al., NSDI 2011)",
+    )
 
 
 @dataclass
@@ -137,8 +140,6 @@ class DrfPatient(_Patient, Drf):
     passed over, until it has waited for ``patience`` times the mean time for which the jobs that have ended
     ran; from the first decision on after that it starts as the others do. Before any job has ended, none
     waits so. True durations are not known.
-    Waiting for a better place, up to a bound, is delay scheduling (Zaharia et al., EuroSys 2010), where the
-    bound is fixed and the place is where the data are.
 
     Parameters
     ----------
@@ -156,6 +157,11 @@ class DrfPatient(_Patient, Drf):
     """
 
     name: str = field(default="drf-patient", init=False)
+    traits: ClassVar[Traits] = Traits(
+        problem="placement",
+        source="ours: drf-byload with the waiting of delay scheduling (Zaharia et al., EuroSys 2010), "
+        "where the bound is fixed and the place is where the data are",
+    )
 
 
 @dataclass
@@ -178,24 +184,33 @@ class SjfEstimatePatient(_Patient, SjfEstimateConsolidate):
     """
 
     name: str = field(default="sjf-estimate-patient", init=False)
-    traits: ClassVar[Traits] = Traits(problem="placement", sees=frozenset({"estimates"}))
+    traits: ClassVar[Traits] = Traits(
+        problem="placement",
+        sees=frozenset({"estimates"}),
+        source="ours: sjf-estimate-consolidate with the machines and the waiting of drf-patient, after "
+        "delay scheduling (Zaharia et al., EuroSys 2010)",
+    )
 
 
 @dataclass
 class DrfFgd(_Packing, Drf):
     """DRF-FGD: most room first, then where fragmentation grows least; ties: the older job, lower index.
 
-    Fragmentation gradient descent (Weng et al., "Beware of Fragmentation", USENIX ATC 2023) places a task
-    where the expected fragmentation grows least: the mean, over the mix of demands, of the free GPUs of all
-    machines that have no room for the task. GPUs are whole here, and three things differ. A gang first of all
-    goes where there is most room for it: placed one by one, by fragmentation alone, its instances span so
-    many machines that it costs more than it gains. A job of the mix asks for room for as many of its
-    instances as an empty machine holds. The mix is not given, but that of the last :data:`MIX` jobs with GPUs
-    that have come into the window. The smallest dominant share is tried first; ties go to the older job and
-    to the machine with the lower index.
+    Fragmentation gradient descent places a task where the expected fragmentation grows least: the mean, over
+    the mix of demands, of the free GPUs of all machines that have no room for the task. GPUs are whole here,
+    and three things differ. A gang first of all goes where there is most room for it: placed one by one, by
+    fragmentation alone, its instances span so many machines that it costs more than it gains. A job of the
+    mix asks for room for as many of its instances as an empty machine holds. The mix is not given, but that
+    of the last :data:`MIX` jobs with GPUs that have come into the window. The smallest dominant share is
+    tried first; ties go to the older job and to the machine with the lower index.
     """
 
     name: str = field(default="drf-fgd", init=False)
+    traits: ClassVar[Traits] = Traits(
+        problem="placement",
+        source="fragmentation gradient descent (Weng et al., Beware of Fragmentation, USENIX ATC "
+        "2023); ours: gangs first go where most room is",
+    )
 
     def start(self, setting: Setting, rng: np.random.Generator) -> None:
         """Forget everything."""

@@ -1,8 +1,7 @@
 """A rolling horizon: at every epoch all waiting jobs are planned anew on estimated durations.
 
 The forecast is that of :mod:`.metaheuristics`: a simulation that begins now, with the running jobs where they
-are and estimates in the place of durations; nobody else arrives. To decide by what follows from it in a
-simulation under fixed rules is a rollout (Bertsekas, Tsitsiklis and Wu, Journal of Heuristics 1997).
+are and estimates in the place of durations; nobody else arrives.
 """
 
 from __future__ import annotations
@@ -52,7 +51,12 @@ class RollingHorizonEstimate:
 
     plans: int = 64
     name: str = field(default="rolling-horizon-estimate", init=False)
-    traits: ClassVar[Traits] = Traits(problem="placement", sees=frozenset({"estimates"}))
+    traits: ClassVar[Traits] = Traits(
+        problem="placement",
+        sees=frozenset({"estimates"}),
+        source="ours: a rollout (Bertsekas, Tsitsiklis and Wu, Journal of Heuristics 1997) of plans on "
+        "the forecast of mosa and malo",
+    )
 
     def __post_init__(self) -> None:
         self.plans = whole("plans", self.plans, 0, MOST_PLANS)

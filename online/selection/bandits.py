@@ -12,8 +12,6 @@ from ...models.selection.setting import Feedback, Observation, Setting
 from ..base import Traits, shown_arrivals
 from .index import IndexPolicy
 
-_SEES_ARRIVALS = Traits(problem="selection", sees=frozenset({"arrivals"}))
-
 
 @dataclass
 class Cucb(IndexPolicy):
@@ -40,6 +38,7 @@ class Cucb(IndexPolicy):
         sees=frozenset({"arrivals"}),
         guarantee="expected regret <= 4 sqrt(1.5 m |E| T ln T) + m |E| (1 + pi^2 / 3)",
         proven="docstring of Cucb, along Lemma 1 of Kveton et al. (2015)",
+        source="Chen, Wang and Yuan, ICML 2013; Kveton, Wen, Ashkan and Szepesvari, AISTATS 2015",
     )
 
     def index(self, slot: int) -> tuple[np.ndarray, None]:
@@ -56,7 +55,11 @@ class Greedy(IndexPolicy):
     """
 
     name: str = field(default="greedy", init=False)
-    traits: ClassVar[Traits] = _SEES_ARRIVALS
+    traits: ClassVar[Traits] = Traits(
+        problem="selection",
+        sees=frozenset({"arrivals"}),
+        source="ours, as a control: follow the leader, which explores nothing",
+    )
 
     def index(self, slot: int) -> tuple[np.ndarray, None]:
         """Return v-hat."""
@@ -72,7 +75,13 @@ class Thompson:
     """
 
     name: str = field(default="thompson", init=False)
-    traits: ClassVar[Traits] = Traits(problem="selection", sees=frozenset({"arrivals"}), randomised=True)
+    traits: ClassVar[Traits] = Traits(
+        problem="selection",
+        sees=frozenset({"arrivals"}),
+        randomised=True,
+        source="Thompson, Biometrika 1933; rewards turned into successes as by Agrawal and Goyal, COLT "
+        "2012; over sets of channels: Wang and Chen, ICML 2018",
+    )
 
     def start(self, setting: Setting, rng: np.random.Generator) -> None:
         """Return to the prior."""

@@ -55,7 +55,12 @@ class Esdp(IndexPolicy):
     g: str = "full"
     gap: float = 0.0
     name: str = field(default="esdp", init=False)
-    traits: ClassVar[Traits] = Traits(problem="selection", sees=frozenset({"arrivals"}))
+    traits: ClassVar[Traits] = Traits(
+        problem="selection",
+        sees=frozenset({"arrivals"}),
+        source="Zhao et al., IEEE TPDS 34(1) (2023), Algorithm 1; ours: it decides over the ports that "
+        "have jobs, by the exact search",
+    )
 
     def __post_init__(self) -> None:
         statistics.check_name("delta", self.delta, statistics.DELTAS)
@@ -95,7 +100,12 @@ class Escb(IndexPolicy):
     g: str = "full"
     gap: float = 0.0
     name: str = field(default="escb", init=False)
-    traits: ClassVar[Traits] = Traits(problem="selection", sees=frozenset({"arrivals"}))
+    traits: ClassVar[Traits] = Traits(
+        problem="selection",
+        sees=frozenset({"arrivals"}),
+        source="Combes, Talebi, Proutiere and Lelarge, Combinatorial Bandits Revisited, NIPS 2015; the "
+        "widths g are those of ESDP",
+    )
 
     def __post_init__(self) -> None:
         statistics.check_name("g", self.g, statistics.GS)
@@ -115,9 +125,8 @@ class Escb(IndexPolicy):
 class Aescb(IndexPolicy):
     """AESCB: the index of ESCB with v-hat rounded up to steps of delta(t) / m; ties: the last decision stays.
 
-    After Cuvelier, Combes and Gourdin, "Statistically efficient, polynomial-time algorithms for combinatorial
-    semi-bandits" (2021), on which ESDP builds. As in their code, delta(t) = |E| max(1, ln m)^2 / t, m being
-    the most channels that fit at once. Decisions miss the largest index of :class:`Escb` by at most delta(t),
+    ESDP builds on it. As in the authors' code, delta(t) = |E| max(1, ln m)^2 / t, m being the most channels
+    that fit at once. Decisions miss the largest index of :class:`Escb` by at most delta(t),
     and the sum of all delta(t) grows with ln T. For independent utilities, and the same feasible set in all
     slots, the authors state a regret of O(|E| (ln m)^2 ln T / Delta_min), as of ESCB. Here the feasible set
     changes with the arrivals, so no bound is claimed.
@@ -134,7 +143,12 @@ class Aescb(IndexPolicy):
 
     g: str = "full"
     name: str = field(default="aescb", init=False)
-    traits: ClassVar[Traits] = Traits(problem="selection", sees=frozenset({"arrivals"}))
+    traits: ClassVar[Traits] = Traits(
+        problem="selection",
+        sees=frozenset({"arrivals"}),
+        source="Cuvelier, Combes and Gourdin, Statistically Efficient, Polynomial-Time Algorithms for "
+        "Combinatorial Semi-Bandits, POMACS 2021",
+    )
 
     def __post_init__(self) -> None:
         statistics.check_name("g", self.g, statistics.GS)

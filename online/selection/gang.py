@@ -96,7 +96,12 @@ class GangEsdp(GangIndexPolicy):
     delta: str | None = "loglog"
     g: str = "full"
     name: str = field(default="esdp-gang", init=False)
-    traits: ClassVar[Traits] = Traits(problem="selection-gang", sees=frozenset({"arrivals"}))
+    traits: ClassVar[Traits] = Traits(
+        problem="selection-gang",
+        sees=frozenset({"arrivals"}),
+        source="Zhao et al., IEEE TPDS 34(1) (2023), Sec. 3.4; ours: the sound gang sets, and the "
+        "index maximised by a search",
+    )
 
     def __post_init__(self) -> None:
         if self.delta is not None:

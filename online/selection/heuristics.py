@@ -28,7 +28,11 @@ class _Ranked(ABC):
     """
 
     misfit: str = "stop"
-    traits: ClassVar[Traits] = Traits(problem="selection", sees=frozenset({"arrivals"}))
+    traits: ClassVar[Traits] = Traits(
+        problem="selection",
+        sees=frozenset({"arrivals"}),
+        source="Zhao et al., IEEE TPDS 34(1) (2023), Sec. 4: a baseline there",
+    )
 
     def __post_init__(self) -> None:
         choose(self.misfit, MISFITS, "misfit")

@@ -43,7 +43,11 @@ class EsdpPrinted(Esdp):
     alpha: float = 0.5
     gap: float = field(default=0.0, init=False)
     name: str = field(default="esdp-printed", init=False)
-    traits: ClassVar[Traits] = Traits(problem="selection", sees=frozenset({"arrivals"}))
+    traits: ClassVar[Traits] = Traits(
+        problem="selection",
+        sees=frozenset({"arrivals"}),
+        source="Zhao et al., IEEE TPDS 34(1) (2023), Algorithms 1 and 2 as printed",
+    )
 
     def __post_init__(self) -> None:
         super().__post_init__()

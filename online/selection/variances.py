@@ -15,8 +15,6 @@ from .gang import GangIndexPolicy
 from .index import IndexPolicy
 from .statistics import Statistics
 
-_SEES_ARRIVALS = Traits(problem="selection", sees=frozenset({"arrivals"}))
-
 
 @dataclass
 class EscbV(IndexPolicy):
@@ -24,8 +22,8 @@ class EscbV(IndexPolicy):
 
     s^2 is the empirical variance with ``prior`` further samples of the largest variance, 1/4. With that for
     s^2, it would be :class:`.esdp.Escb` with g = ln t, whose width is that of Hoeffding's inequality. Untried
-    channels come first; ties are those of :class:`.index.IndexPolicy`. After the UCB-V of Audibert, Munos and
-    Szepesvari (2009); no bound on its expected regret is claimed.
+    channels come first; ties are those of :class:`.index.IndexPolicy`. No bound on its expected regret is
+    claimed.
 
     Parameters
     ----------
@@ -38,7 +36,12 @@ class EscbV(IndexPolicy):
     prior: float = 2.0
     gap: float = 0.0
     name: str = field(default="escb-v", init=False)
-    traits: ClassVar[Traits] = _SEES_ARRIVALS
+    traits: ClassVar[Traits] = Traits(
+        problem="selection",
+        sees=frozenset({"arrivals"}),
+        source="ours: ESCB (Combes et al., NIPS 2015) with empirical variances, after UCB-V (Audibert, "
+        "Munos and Szepesvari, Theoretical Computer Science 2009)",
+    )
 
     def __post_init__(self) -> None:
         real("prior", self.prior, 1e-6, 1e6)
@@ -58,13 +61,17 @@ class CucbV(IndexPolicy):
     """CUCB-V: the best by sums of v-hat + sqrt(2 s^2 ln t / n) + ln t / n; ties: the last decision stays.
 
     s^2 is the empirical variance. The index is at most 1. The second term stands for what s^2 may be too
-    small by, with a third of the factor that the analysis of UCB-V (Audibert, Munos and Szepesvari, 2009)
-    needs; no bound on its expected regret is claimed. Untried channels come first; ties are those of
-    :class:`.index.IndexPolicy`.
+    small by, with a third of the factor that the analysis of UCB-V needs; no bound on its expected regret is
+    claimed. Untried channels come first; ties are those of :class:`.index.IndexPolicy`.
     """
 
     name: str = field(default="cucb-v", init=False)
-    traits: ClassVar[Traits] = _SEES_ARRIVALS
+    traits: ClassVar[Traits] = Traits(
+        problem="selection",
+        sees=frozenset({"arrivals"}),
+        source="ours: CUCB (Chen, Wang and Yuan, ICML 2013) with the index of UCB-V (Audibert, Munos "
+        "and Szepesvari, Theoretical Computer Science 2009), its second term a third as large",
+    )
 
     def index(self, slot: int) -> tuple[np.ndarray, None]:
         """Return the upper confidence bounds."""
@@ -82,7 +89,14 @@ class GaussianThompson(IndexPolicy):
     """
 
     name: str = field(default="gaussian-thompson", init=False)
-    traits: ClassVar[Traits] = Traits(problem="selection", sees=frozenset({"arrivals"}), randomised=True)
+    traits: ClassVar[Traits] = Traits(
+        problem="selection",
+        sees=frozenset({"arrivals"}),
+        randomised=True,
+        source="ours: Gaussian Thompson sampling (Agrawal and Goyal, AISTATS 2013; of unknown "
+        "variance: Honda and Takemura, AISTATS 2014), with the empirical variance in the place "
+        "of a posterior",
+    )
 
     def start(self, setting: Setting, rng: np.random.Generator) -> None:
         """Forget everything."""
@@ -110,7 +124,12 @@ class GangEscbV(GangIndexPolicy):
 
     prior: float = 2.0
     name: str = field(default="escb-v-gang", init=False)
-    traits: ClassVar[Traits] = Traits(problem="selection-gang", sees=frozenset({"arrivals"}))
+    traits: ClassVar[Traits] = Traits(
+        problem="selection-gang",
+        sees=frozenset({"arrivals"}),
+        source="ours: the index of escb-v over the gang sets of Zhao et al., IEEE TPDS 34(1) (2023), "
+        "Sec. 3.4",
+    )
 
     def __post_init__(self) -> None:
         real("prior", self.prior, 1e-6, 1e6)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -47,8 +47,8 @@ class Leaderboard:
     sees
         What each policy sees before it decides: those that see the same are a group.
     left_out
-        Policies and families of traces that are not on the board or, with infeasible decisions, have no rank
-        on it, each with the reason.
+        Policies and families of traces that are not on the board or, with infeasible decisions or playing in
+        one family alone, have no rank on it, each with the reason.
     """
 
     problem: str
@@ -81,7 +81,8 @@ class Leaderboard:
         the first. ``infeasible`` counts infeasible decisions, and ``ms`` is the mean time per decision.
         Columns ``family.NAME`` have the share in a family.
 
-        A share is NaN where that of one of its runs is: of an infeasible one, or beside nothing positive.
+        A share is NaN where that of one of its runs is, of an infeasible one or beside nothing positive, and
+        the mean share where a policy plays in one family alone.
         Who has none is last in the group, and compared with nobody.
         """
         import pandas as pd
@@ -95,6 +96,7 @@ class Leaderboard:
             frame.groupby("policy")[name].sum() for name in ("seconds", "events", "infeasible")
         )
         ends = each.groupby("policy").agg(_mean)
+        ends[each.groupby("policy").size() < len(self.families)] = math.nan
         rows = []
         for sees in sorted(set(self.sees.values()), key=lambda group: (len(group), sorted(group))):
             group = [policy for policy, seen in self.sees.items() if seen == sees]
@@ -188,7 +190,8 @@ def _behind(shares: Sequence[Any]) -> Iterator[dict[str, float]]:
     """Yield how far each is behind the first, paired by instance; NaN where a share of one is."""
     from .analysis.statistics import holm, paired
 
-    first, known = shares[0], [one.notna().all() and len(one) > 1 for one in shares]
+    first = shares[0]
+    known = [one.notna().all() and 1 < len(one) == len(first) for one in shares]
     others = [one for one, there in zip(shares[1:], known[1:], strict=True) if known[0] and there]
     found = [paired(first, one.loc[first.index]) for one in others]
     told = iter(zip(found, holm([one.p for one in found]), strict=True))
@@ -236,6 +239,8 @@ def leaderboard(
     Interrupted
         After Ctrl-C.
     """
+    import pandas as pd
+
     stage: Stage = find(problem).part("leaderboard")
     if traces is not None and not Path(traces).is_dir():
         raise InputError(f"traces: {traces}: no such folder")
@@ -263,8 +268,16 @@ def leaderboard(
                     f"{name}: digest {found} does not begin with {digest}, as on the board"
                 )
     playing = {name: spec or player for name, (spec, player) in everyone.items()}
-    compared = partial(compare, workers=workers, store=store, progress=progress)
-    comparison = compared(instances, playing, RUNS, time_limit=stage.time_limit)
+    compared = partial(
+        compare, seeds=RUNS, time_limit=stage.time_limit, workers=workers, store=store, progress=progress
+    )
+    few = {name: playing.pop(name) for name in stage.only}
+    parts = [compared(instances, playing)]
+    for name, (home, why) in stage.only.items():
+        here = {key: one for key, one in instances.items() if families[key] == home}
+        parts.append(compared(here, {name: few[name]}))
+        left_out[name] = f"it plays in the family {home!r} alone: {why}"
+    comparison = replace(parts[0], frame=pd.concat([part.frame for part in parts], ignore_index=True))
     broken = comparison.frame.groupby("policy")["infeasible"].sum()
     for name, count in broken[broken > 0].items():
         left_out[str(name)] = f"{count:,} infeasible decisions, so its shares mean nothing and it stands last"

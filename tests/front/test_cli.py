@@ -361,6 +361,8 @@ def test_policies_lists_settings_and_traits(run: Run) -> None:
     assert printed.status == 0
     assert all(name in printed.out for name in rows)
     assert ":class:" not in printed.out
+    assert "arXiv:2305.06572" in rows["ogasched"]["source"]
+    assert " ".join(f"source: {rows['drf']['source']}".split()) in " ".join(printed.out.split())
 
 
 def test_oracles_lists_methods_and_guarantees(run: Run) -> None:

@@ -27,10 +27,13 @@ def test_every_row_of_the_placement_problem_is_measured(benchmark: Callable[...,
         *b.optima(5, 2, 8.0, range(1)),
         *b.contended(3, 2, range(1)),
         *b.bounds(((40, "small", 5.0),)),
-        *b.intervals(0.3),
+        *b.intervals(0.3, (0, 1)),
         *b.searches(2, ((20, "small"),)),
     ]
     assert all(row.ours > 0 for row in rows)
+    gaps = [row for row in rows if row.unit == "%"]
+    assert [row.target for row in gaps] == [3.0, 8.0, 1.5, 5.0, 4.0, 15.0]
+    assert all(row.note.count(",") == 2 for row in gaps)  # two seeds
     rivals = [row.rival for row in rows if row.rival]
     assert rivals[:5] == ["SimPy", *["fifo-consolidate"] * 4]
     assert rivals[5:] == [

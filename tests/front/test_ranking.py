@@ -198,7 +198,34 @@ def test_another_instance_than_the_board_means_is_refused(staged: Callable[..., 
         cv.leaderboard("admission")
 
 
-def test_what_has_no_stage_has_no_board() -> None:
+def test_who_plays_in_one_family_has_a_share_there_and_no_rank(staged: Callable[..., Any]) -> None:
+    here = stage("admission")
+    staged("admission", dataclasses.replace(here, only={"drf": ("first", "it is slow")}))
+    board = cv.leaderboard("admission")
+    frame, told = board.to_frame(), board.summary().set_index("policy")
+    assert set(frame.loc[frame["policy"] == "drf", "family"]) == {"first"}
+    assert set(frame.loc[frame["policy"] == "fifo", "family"]) == {"first", "second"}
+    assert board.left_out["drf"] == "it plays in the family 'first' alone: it is slow"
+    group = told[told["group"] == told["group"]["drf"]]
+    assert group.index[-1] == "drf"
+    assert group.loc["drf", ["low", "high", "behind", "p", "family.second"]].isna().all()
+    assert group.drop(index="drf")["low"].notna().all()
+    alone = frame[frame["policy"] == "drf"]["low"].mean()
+    assert group["family.first"]["drf"] == pytest.approx(alone)
+    assert len(board.shown().tables) == told["group"].nunique()
+
+
+def test_gangs_have_boards_of_their_own() -> None:
+    assert {"allocation-gang", "selection-gang"} <= set(STAGES)
+    for problem in ("allocation-gang", "selection-gang"):
+        assert not STAGES[problem].without
+        for name in problems.players(problem):
+            assert api.make_policy(name, problem).traits.feasible
+
+
+def test_what_has_no_stage_has_no_board(monkeypatch: pytest.MonkeyPatch) -> None:
+    none = dataclasses.replace(problems.find("selection-gang"), leaderboard=None)
+    monkeypatch.setattr("clairvoyant.ranking.find", lambda _: none)
     with pytest.raises(cv.InputError, match="'selection-gang' has no leaderboard"):
         cv.leaderboard("selection-gang")
 
@@ -220,7 +247,8 @@ def test_the_instances_are_those_of_the_recipes(problem: str, here: Stage) -> No
             elif traces:
                 assert api.from_trace(problem, traces, **options).digest().startswith(digest)
     known: Mapping[str, Any] = problems.players(problem)
-    assert set(here.without) <= set(known)
+    assert set(here.without) | set(here.only) <= set(known)
+    assert {family for family, _ in here.only.values()} <= {family.name for family in here.families}
     for spec in here.also:
         api.make_policy(spec, problem)
 

@@ -27,11 +27,12 @@ def decisions(policy: Any, instance: Any) -> Any:
     return first
 
 
-def test_every_summary_says_what_happens_to_ties() -> None:
+def test_every_policy_names_its_source_and_what_happens_to_ties() -> None:
     known = cv.list_policies().items()  # those of other distributions are none of our business
     listed = [row(name, one) for name, one in known if one.__module__.startswith("clairvoyant.")]
     assert len(listed) > 40
     assert [policy.name for policy in listed if "ties" not in policy.summary] == []
+    assert [policy.name for policy in listed if len(policy.source) < len("ours: X")] == []
 
 
 # --- allocation -------------------------------------------------------------------------------------------

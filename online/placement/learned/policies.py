@@ -38,7 +38,7 @@ class Learned(ABC):
     """A policy that lets networks decide; ties: the older job, the machine with the lower index."""
 
     name: str
-    traits = Traits(problem="placement")
+    traits: Traits
 
     @abstractmethod
     def networks(self) -> Networks:
@@ -164,6 +164,10 @@ class Das(Trained):
 
     outcomes: float = 0.0
     name: str = field(default="das", init=False)
+    traits = Traits(
+        problem="placement",
+        source="Xing et al., KDD 2023, Sec. 4; what its text leaves open is ours",
+    )
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -187,6 +191,10 @@ class Da(Trained):
     """
 
     name: str = field(default="da", init=False)
+    traits = Traits(
+        problem="placement",
+        source="Xing et al., KDD 2023, Sec. 5.3: an ablation",
+    )
 
 
 @dataclass
@@ -197,6 +205,10 @@ class DaMc(Trained):
     """
 
     name: str = field(default="da-mc", init=False)
+    traits = Traits(
+        problem="placement",
+        source="Xing et al., KDD 2023, Sec. 5.3: an ablation",
+    )
 
 
 @dataclass
@@ -204,6 +216,10 @@ class DaRwgp(Trained):
     """DA+RWGP: DAS without messages from machines to jobs (ablation); ties: older job, lower index."""
 
     name: str = field(default="da-rwgp", init=False)
+    traits = Traits(
+        problem="placement",
+        source="Xing et al., KDD 2023, Sec. 5.3: an ablation",
+    )
 
 
 @dataclass
@@ -214,6 +230,10 @@ class Dl2(Trained):
     """
 
     name: str = field(default="dl2", init=False)
+    traits = Traits(
+        problem="placement",
+        source="Peng et al., IEEE TPDS 2021, as the baseline of Xing et al., KDD 2023, Sec. 5.1.5",
+    )
 
 
 @dataclass
@@ -224,6 +244,11 @@ class Rifling(Trained):
     """
 
     name: str = field(default="rifling", init=False)
+    traits = Traits(
+        problem="placement",
+        source="Chen, Software: Practice and Experience 2022, as the baseline of Xing et al., KDD "
+        "2023, Sec. 5.1.5",
+    )
 
 
 @dataclass
@@ -234,6 +259,11 @@ class ClonePpo(Trained):
     """
 
     name: str = field(default="clone-ppo", init=False)
+    traits = Traits(
+        problem="placement",
+        source="ours: da-mc of Xing et al., KDD 2023, begun by imitation as DL2 is (Peng et al., IEEE "
+        "TPDS 2021)",
+    )
 
 
 @dataclass
@@ -246,6 +276,10 @@ class DaMcCapacity(Trained):
     """
 
     name: str = field(default="da-mc-capacity", init=False)
+    traits = Traits(
+        problem="placement",
+        source="ours: da-mc of Xing et al., KDD 2023, with more features, from fifo-consolidate on",
+    )
 
 
 @dataclass
@@ -258,6 +292,10 @@ class DaMcPatient(Trained):
     """
 
     name: str = field(default="da-mc-patient", init=False)
+    traits = Traits(
+        problem="placement",
+        source="ours: da-mc-capacity with the waiting of drf-patient",
+    )
 
 
 @dataclass
@@ -269,7 +307,11 @@ class DaMcEstimates(Trained):
     """
 
     name: str = field(default="da-mc-estimates", init=False)
-    traits = Traits(problem="placement", sees=frozenset({"estimates"}))
+    traits = Traits(
+        problem="placement",
+        sees=frozenset({"estimates"}),
+        source="ours: da-mc-capacity with estimates",
+    )
 
 
 @dataclass
@@ -283,6 +325,11 @@ class Evolved(Trained):
     """
 
     name: str = field(default="evolved", init=False)
+    traits = Traits(
+        problem="placement",
+        source="ours: drf-patient with scores found by evolution strategies (Salimans et al., "
+        "arXiv:1703.03864)",
+    )
 
 
 @dataclass
@@ -294,7 +341,12 @@ class EvolvedEstimates(Trained):
     """
 
     name: str = field(default="evolved-estimates", init=False)
-    traits = Traits(problem="placement", sees=frozenset({"estimates"}))
+    traits = Traits(
+        problem="placement",
+        sees=frozenset({"estimates"}),
+        source="ours: sjf-estimate-patient with scores found by evolution strategies (Salimans et al., "
+        "arXiv:1703.03864)",
+    )
 
 
 @dataclass
@@ -319,6 +371,10 @@ class Untrained(Learned):
     design: str = "das"
     seed: int = 0
     name: str = field(default="untrained", init=False)
+    traits = Traits(
+        problem="placement",
+        source="ours, as a control of the designs of Xing et al., KDD 2023",
+    )
 
     def __post_init__(self) -> None:
         choose(self.design, (name for name, one in DESIGNS.items() if not one.sees_estimates), "design")

@@ -38,7 +38,7 @@ def warmup(workers: int | None, as_json: bool) -> int:
 @of_problem
 @as_json
 def policies(problem: str | None, as_json: bool) -> int:
-    """List the policies: what each sees before it decides, its guarantee and its settings."""
+    """List the policies: what each sees before it decides, its settings, its guarantee and its source."""
     from ..api import policy_table
 
     rows = policy_table(problem)
@@ -54,6 +54,7 @@ def policies(problem: str | None, as_json: bool) -> int:
                 f"sees before deciding: {', '.join(row.sees) or 'nothing'}",
                 f"settings: {settings}" if settings else "",
                 f"guarantee: {row.guarantee} ({row.proven})" if row.proven else "",
+                f"source: {row.source}" if row.source else "",
             ],
         )
     return DONE
