@@ -5,6 +5,7 @@ A policy is scored by other objects than its inputs, so changing these gains not
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Iterable, Mapping
 from dataclasses import is_dataclass
@@ -41,7 +42,7 @@ def plain(decision: Any) -> Any:
         return decision
     if isinstance(decision, np.ndarray) or hasattr(kind, "__array__"):
         refuse_masked(decision, "decision")
-        array = np.array(decision, subok=False)
+        array = np.array(np.asarray(decision))  # what its class returns may be an array that it keeps
         return plain(array.tolist()) if array.dtype.hasobject else array
     if isinstance(decision, str):
         return str.__str__(decision)  # whatever its class says that its text is
@@ -124,9 +125,11 @@ def caches_of(kind: Any) -> frozenset[str]:
 class Watch:
     """The code that scores, and whether it has been replaced.
 
-    Compared are the modules of the classes that score, those beside them, that of
-    :class:`.Outcome` and that of :class:`.Run`, and all classes of these modules. Of problems that are not
-    ours, the modules beside are not: policies may be there.
+    Compared after every decision are the modules of the classes that score, as far as they are of the problem
+    or of this package, those beside them, that of :class:`.Outcome` and that of :class:`.Run`, and all
+    classes of these modules. Of problems that are not ours, the modules beside are not: policies may be
+    there. Compared at last are the code of all their functions, NumPy, and the other modules that models and
+    this loop are made of.
 
     ``kind`` is the class of the instance, and the others those of what else scores: its setting and its
     episode.
@@ -134,8 +137,8 @@ class Watch:
 
     def __init__(self, kind: type, *others: type) -> None:
         room = kind.__module__.rpartition(".")[0]
-        kinds = {base for each in (kind, *others) for base in each.__mro__}
-        names = {base.__module__ for base in kinds if base.__module__.rpartition(".")[0] == room} | ALWAYS
+        places = {base.__module__ for each in (kind, *others) for base in each.__mro__}
+        names = {name for name in places if name.rpartition(".")[0] == room or name.startswith(OURS)} | ALWAYS
         self._loaded = [*sys.modules]
         if room.startswith(OURS):
             names |= {name for name in self._loaded if name.startswith(f"{room}.")}
@@ -151,8 +154,10 @@ class Watch:
         self._keep()
         self._functions = [part for part in self._contents if isinstance(part, FunctionType)]
         self._codes = [*map(CODE_OF, self._functions)]
-        self._numpy = dict(vars(np))
-        self._places_at_last = _places(self._codes), _places(self._numpy.values())
+        self._code_places = _places(self._codes)
+        beside = (n for n in self._loaded if n not in names and (n == "numpy" or BESIDE.fullmatch(n)))
+        spaces = {name: vars(sys.modules[name]) for name in beside}
+        self._beside = [(name, space, _parts(name, space)) for name, space in spaces.items()]
         self.changed: str | None = None  # by a policy, as a run has found
 
     def _keep(self) -> None:
@@ -173,16 +178,14 @@ class Watch:
         return None
 
     def broken_at_last(self) -> str | None:
-        """Compare also what is not compared after every decision: the code of functions, and NumPy."""
-        codes, numpy = self._places_at_last
-        if _places(map(CODE_OF, self._functions)) != codes:
+        """Compare also what is not compared after every decision: the code of functions, NumPy, and more."""
+        if _places(map(CODE_OF, self._functions)) != self._code_places:
             now = map(CODE_OF, self._functions)
             changed = next(compress(self._functions, map(is_not, now, self._codes)))
             return f"the code of {changed.__module__}.{changed.__qualname__}"
-        if not _places(vars(np).values()).startswith(numpy):
-            for key, value in self._numpy.items():  # which may stand in another order now
-                if vars(np).get(key) is not value:
-                    return f"numpy.{key}"
+        for name, space, before in self._beside:
+            if not all(map(is_, map(space.get, before), before.values())):
+                return next(f"{name}.{key}" for key, value in before.items() if space.get(key) is not value)
         return self.broken()
 
     def found(self, changed: str | None) -> str | None:
@@ -197,6 +200,11 @@ class Watch:
             or any(sys.modules[name] is not module for name, module in self._modules.items())
             or self.broken_at_last() is not None
         )
+
+
+def _parts(name: str, space: Mapping[str, Any]) -> dict[str, Any]:
+    """Return all that is in NumPy, or the functions and classes of another module, by name."""
+    return {key: part for key, part in space.items() if name == "numpy" or callable(part)}
 
 
 def _places(objects: Iterable[Any]) -> bytes:
@@ -230,6 +238,9 @@ _MADE: dict[tuple[type, ...], Watch] = {}
 
 OURS = f"{Instance.__module__.rpartition('.')[0]}."
 """The prefix of the packages of our own problems."""
+
+BESIDE = re.compile(rf"{re.escape(OURS)}\w+|{re.escape(__package__)}\.\w+")
+"""The names of modules, besides NumPy, of which functions and classes are compared at last."""
 
 ALWAYS = {Instance.__module__, copied.__module__, f"{__package__}.play"}
 """Modules that score in every problem."""

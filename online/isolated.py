@@ -202,6 +202,8 @@ class _PlainReader(pickle.Unpickler):
     def persistent_load(self, pid: Any) -> Any:
         """Return the array that something stands for."""
         kind, shape, data = pid
+        if type(data) is not bytes:  # a number would ask for so many of them
+            raise pickle.UnpicklingError("an array without bytes")
         return np.frombuffer(bytearray(data), np.dtype(kind)).reshape(shape)
 
     def find_class(self, module: str, name: str) -> Any:

@@ -173,7 +173,7 @@ def _play(
 ) -> Run:
     """Play on an instance that nobody else has; ``setting`` is the copy for the policy."""
     start = stopwatch.now()
-    digest = instance.digest()
+    digest, name = instance.digest(), plain(policy.name)
     episode = episode_for(policy, instance)
     sealed, watched = Seal("setting", setting), watch(instance, instance.setting, episode)
     _ask(policy, "start", None, setting, policy_stream(seed))
@@ -209,8 +209,8 @@ def _play(
         if progress is not None:
             progress(len(rewards))
     refuse(policy, "one of its methods", None, sealed.broken() or watched.found(watched.broken_at_last()))
-    return Run(
-        policy=policy.name,
+    return Run(  # nothing of the policy is asked any more
+        policy=name,
         seed=seed,
         digest=digest,
         rewards=np.array(rewards, dtype=np.float64),

@@ -538,6 +538,22 @@ def test_randomness_that_is_not_declared() -> None:
     assert failing(Coin) == {"declared_traits"}
 
 
+@pytest.mark.parametrize("share", [lambda _: 0.5, lambda rng: rng.random()])
+def test_declared_randomness_that_no_seed_decides(share: Any) -> None:
+    class Fixed(Idle):
+        traits = Traits(problem="allocation", randomised=True)
+
+        def start(self, setting: Setting, rng: np.random.Generator) -> None:
+            super().start(setting, rng)
+            self.mine = np.random.default_rng(5)
+
+        def decide(self, observation: Observation) -> np.ndarray:
+            return part(self, share(self.mine))
+
+    assert "seeds 0, 1 and 2 give the same runs on all instances" in failure(Fixed, "declared_traits")
+    assert failing(Fixed) == {"declared_traits"}
+
+
 def test_seeing_what_is_not_there() -> None:
     wrong = type("Wrong", (Idle,), {"traits": Traits(problem="allocation", sees=frozenset({"arrival"}))})
     assert "traits.sees names arrival; of allocation there is only arrivals to see" in failure(

@@ -1215,6 +1215,7 @@ def test_trees_and_schedules_are_checked(made: Any) -> None:
         ("worker_servers.0.0", 1e-7),
         ("resources", []),
         ("horizon", 2.5),
+        *((f"jobs.0.{name}", 100.0) for name in ("epochs", "chunks", "minibatches")),  # 100.0 * 7/100 > 7
         ("colour", 1),
     ],
 )

@@ -11,7 +11,7 @@ import pytest
 
 import clairvoyant as cv
 from clairvoyant import api
-from clairvoyant.models import base
+from clairvoyant.models import base, stopwatch
 from clairvoyant.models.admission.jobs import Job
 from clairvoyant.models.admission.schedule import Deployment
 from clairvoyant.models.allocation import kernels
@@ -20,6 +20,7 @@ from clairvoyant.models.base import DecisionError, InputError
 from clairvoyant.models.copying import copied
 from clairvoyant.models.placement.simulator import Simulator
 from clairvoyant.models.selection.setting import Setting as SelectionSetting
+from clairvoyant.models.slots import SlotEpisode
 from clairvoyant.online import guard
 from clairvoyant.online.base import Traits
 from clairvoyant.online.guard import Seal, TamperError, plain
@@ -309,6 +310,7 @@ def test_methods_that_are_replaced(
     [
         *((problem, base.Outcome, "__init__") for problem in ALL),
         ("allocation", Run, "total"),
+        ("selection", SlotEpisode, "apply"),
         ("admission", Job, "utility"),
         ("placement", Simulator, "step"),
     ],
@@ -344,7 +346,7 @@ def test_methods_that_are_added(problem: str, monkeypatch: pytest.MonkeyPatch) -
 
 
 @pytest.mark.parametrize("problem", TWO)
-@pytest.mark.parametrize("what", ["numpy", "code"])
+@pytest.mark.parametrize("what", ["numpy", "code", "beside"])
 def test_what_is_looked_at_in_the_end(problem: str, what: str, monkeypatch: pytest.MonkeyPatch) -> None:
     check_shape = type(api.generate(problem, "tiny", 1).setting).check_shape
 
@@ -355,12 +357,33 @@ def test_what_is_looked_at_in_the_end(problem: str, what: str, monkeypatch: pyte
         def learn(self, feedback: Any) -> None:
             if what == "numpy":
                 monkeypatch.setattr(np, "ascontiguousarray", lambda x, dtype: np.asarray(x, dtype=dtype))
+            elif what == "beside":
+                monkeypatch.setattr(stopwatch, "library", lambda _: None)
             else:
                 monkeypatch.setattr(check_shape, "__code__", other.__code__)
 
-    changed = {"numpy": "numpy.ascontiguousarray", "code": "the code of .*check_shape"}[what]
-    with pytest.raises(TamperError, match=f"changed {changed} in one of its methods"):
+    changed = {"numpy": "numpy.ascontiguousarray", "code": "the code of .*check_shape"}.get(what)
+    with pytest.raises(
+        TamperError, match=f"changed {changed or '.*stopwatch.library'} in one of its methods"
+    ):
         play(Patcher(), api.generate(problem, "tiny", 1))
+
+
+@pytest.mark.parametrize("problem", TWO)
+def test_nothing_of_a_policy_is_asked_once_all_is_compared(problem: str) -> None:
+    """Or a name that is computed could replace what adds up the rewards."""
+    one, asked = api.generate(problem, "tiny", 1), list[int]()
+
+    class Named(made(Honest, problem)):  # type: ignore[misc]
+        event = -1
+
+        @property
+        def name(self) -> str:
+            asked.append(self.event)
+            return "named"
+
+    assert play(Named(), one).policy == "named"
+    assert len(one.arrivals) - 1 not in asked
 
 
 def changes(monkeypatch: pytest.MonkeyPatch) -> dict[str, Callable[[], None]]:
@@ -612,8 +635,13 @@ def test_what_plain_data_are() -> None:
     assert read == {"a": [0.5, 3, True, None], "b": ([1, [2]], 1j)}
     assert [type(key) for key in read] == [str, str]
     assert type(read["a"][0]) is float
+
+    class Boxed:
+        def __array__(self, dtype: Any = None, copy: Any = None) -> np.ndarray:
+            return array
+
     array = np.zeros(2)
-    assert not np.shares_memory(plain(array), array)
+    assert not any(np.shares_memory(plain(one), array) for one in (array, Boxed()))
     with pytest.raises(InputError, match="decision: object is none of an array, a list"):
         plain([object()])
 

@@ -272,6 +272,7 @@ def test_forged_answers_do_nothing_here(mine: Any, tmp_path: Path) -> None:
         b"\x80\x04\x89Nr\xff\xff\xff\x3f\x86.",  # a place in a table of 8 GiB
         b"\x80\x05\x89\x96" + (2**45).to_bytes(8, "little"),  # 32 TiB
         pickle.dumps((False, doubled(40))),
+        b"\x80\x05\x89(\x8c\x02u1J\x40\x42\x0f\x00\x85J\x40\x42\x0f\x00tQ\x86.",  # a million zeros
     )
     for data in forged:
         with pytest.raises(pickle.UnpicklingError):

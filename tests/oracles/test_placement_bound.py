@@ -36,6 +36,7 @@ from clairvoyant.oracles.placement.exact import _decisions, by_branch_and_bound,
 from clairvoyant.oracles.placement.exact_kernels import priced_cost
 from clairvoyant.oracles.placement.optimum import offline
 from clairvoyant.oracles.placement.search import list_schedule
+from clairvoyant.oracles.turns import STEP
 from clairvoyant.testing.placement import instances, schedules
 
 
@@ -203,6 +204,15 @@ def test_equal_jobs_one_after_the_other() -> None:
     bound = lower_bound(instance)
     assert 0.99 * 150.0 <= bound.value <= 150.0
     assert bound.method.startswith("Lagrangian")
+
+
+def test_rounds_on_hardly_any_prices_are_work() -> None:
+    """Or a stage of them would last beyond every time limit."""
+    data = generate("tiny", 1).to_dict()
+    jobs = [job | {"submit": 1e8, "duration": 0.001} for job in data["jobs"]]
+    instance = PlacementInstance.from_dict(data | {"jobs": jobs})
+    pricing = placement_bound.Pricing(instance, list_schedule(instance))
+    assert sum(itertools.islice(pricing.steps(endless=True), 3000)) > STEP
 
 
 def test_whole_instances_fill_a_machine() -> None:

@@ -460,17 +460,25 @@ def declared_traits(subject: Subject) -> None:
             "cause: a guarantee without a place where it is proven, or the reverse; without a guarantee they "
             'are "none" and ""'
         )
-    if not traits.randomised:
-        for where, instance in subject.instances().items():
-            first, *others = (subject.usual(instance, where, seed) for seed in range(3))
-            for other in others:
-                _same(
-                    (subject, instance),
-                    first,
-                    other,
-                    f"traits.randomised is False, but seeds 0 and {other.seed} on instance {where!r} differ",
-                    "it uses the rng, or another source of randomness",
-                )
+    varies = False
+    for where, instance in subject.instances().items():
+        first, *others = (subject.usual(instance, where, seed) for seed in range(3))
+        if traits.randomised:
+            varies = varies or any(_outcome(other) != _outcome(first) for other in others)
+            continue
+        for other in others:
+            _same(
+                (subject, instance),
+                first,
+                other,
+                f"traits.randomised is False, but seeds 0 and {other.seed} on instance {where!r} differ",
+                "it uses the rng, or another source of randomness",
+            )
+    if traits.randomised and not varies:
+        raise PolicyCheckError(
+            "traits.randomised is True, but seeds 0, 1 and 2 give the same runs on all instances. Probable "
+            "cause: it draws nothing, or from a generator of its own instead of the rng handed to start()"
+        )
 
 
 def instance_unchanged(subject: Subject) -> None:
