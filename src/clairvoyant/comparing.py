@@ -68,8 +68,8 @@ class Comparison:
 
         ``total`` is the mean over instances, of which each counts with the mean over its seeds. The mean
         regret or ratio lies between ``low`` and ``high``: certified, on these instances. ``from`` and ``to``
-        are the ends of an interval for further instances of the kind, 95 % by Student's t, with the certified
-        ends; NaN for one instance. ``ms`` is the mean time per decision, NaN without any.
+        are the ends of an interval for the mean over all instances of the kind, 95 % by Student's t, with the
+        certified ends; NaN for one instance. ``ms`` is the mean time per decision, NaN without any.
         """
         import pandas as pd
 
@@ -126,7 +126,7 @@ class Comparison:
     def plot(self, ax: Axes | None = None) -> Axes:
         """Draw every policy's regret or ratio, or its total where no optimum is known.
 
-        A thick bar is the certified interval of the mean, a thin one that for further instances.
+        A thick bar is the certified interval of the mean, a thin one that for the mean of the kind.
         """
         from .analysis.plots import MARKERS, looks_of, new_figure
 
@@ -152,7 +152,7 @@ class Comparison:
         axes.set_yticks(range(len(told)), told["policy"])
         axes.set_ylim(len(told) - 0.5, -0.5)
         unit = f" ({self.unit})" if self.unit and self.measure != "ratio" else ""
-        thin = "" if told["from"].isna().all() else "; thin lines: further instances, 95 %"
+        thin = "" if told["from"].isna().all() else "; thin lines: the mean of the kind, 95 %"
         axes.set_xlabel(f"{self.measure or 'total'}{unit}{thin}")
         return axes
 
@@ -200,7 +200,8 @@ def compare(
     seed
         The first of the seeds.
     time_limit
-        Seconds for each optimum; without it every optimum is proved. The certified bound counts either way.
+        Seconds for each optimum; by default as long as its oracle takes. The certified bound counts either
+        way.
     optimum
         Whether optima are computed.
     workers
@@ -226,6 +227,8 @@ def compare(
     problem = find(next(iter(stage.values())).problem)
     players = players_of(policies, problem.name, least=1)
     against = rival(problem.name) if optimum else None
+    if against is None and time_limit is not None:
+        raise InputError("time_limit: without an optimum there is nothing to limit")
     runs = range(whole("seed", seed, 0), seed + whole("seeds", seeds, 1))
     limits = {} if time_limit is None else {"time_limit": real("time_limit", time_limit, 0.0)}
     for one in stage.values():  # what an instance cannot show is refused before all work

@@ -561,6 +561,7 @@ def test_bad_files_are_refused_in_one_line_naming_field_index_and_value(run: Run
         ("play FILE --policy drf:quota=1", "setting 'quota' is unknown"),
         ("play FILE --policy binpacking:quota=7", r"quota: 7.0 is not in \(0, 1\]"),
         ("play FILE --policy drf --policy drf", "--policy drf is given twice"),
+        ("play FILE --policy drf --no-optimum --time-limit 3", "--time-limit: without an optimum there is"),
         ("play FILE --policy drf --seeds 0", "Invalid value for '--seeds'"),
         ("play FILE --policy drf --seed -1", "Invalid value for '--seed'"),
         ("policies --problem chess", "problem: 'chess'"),

@@ -183,6 +183,8 @@ def test_without_an_optimum_there_is_nothing_to_compare_with(jobs: list[cv.Insta
     assert found.summary()["total"].notna().all()
     assert len(found.pairs()) == 0
     assert found.plot().get_xlabel().startswith("total")
+    with pytest.raises(InputError, match="time_limit: without an optimum there is nothing to limit"):
+        cv.compare(jobs, ["oasis"], optimum=False, time_limit=3.0)
 
 
 def test_a_time_limit_leaves_the_certified_bound(jobs: list[cv.Instance]) -> None:
@@ -199,7 +201,7 @@ def test_what_people_see(jobs: list[cv.Instance], tmp_path: Path) -> None:
     assert "drf" in repr(found)
     axes = found.plot()
     assert [one.get_text() for one in axes.get_yticklabels()] == ["oasis", "drf"]
-    assert axes.get_xlabel() == "ratio; thin lines: further instances, 95 %"
+    assert axes.get_xlabel() == "ratio; thin lines: the mean of the kind, 95 %"
     assert cv.compare(jobs[0], ["oasis"]).plot().get_xlabel() == "ratio"
     found.save(tmp_path / "runs.csv")
     lines = (tmp_path / "runs.csv").read_text().splitlines()
@@ -289,7 +291,7 @@ def test_the_command_prints_and_keeps_the_same(run: Run, tmp_path: Path, jobs: l
     best = found.to_frame().drop_duplicates("instance")["optimum_value"].mean()
     assert f"mean optimum {best:,.6g}; nothing is better than" in shown.out
     alone = run("compare", str(paths[0]), "--policy", "oasis").out
-    assert "further instances" in shown.out
+    assert "mean of the kind" in shown.out
     assert "further" not in alone  # no empty column
     assert alone.splitlines()[3].startswith("optimum ")
     refused = run("compare", str(paths[0]), "--policy", "oasiss")

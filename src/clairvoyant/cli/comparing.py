@@ -10,7 +10,18 @@ from typing import TYPE_CHECKING
 import click
 
 from . import output as out
-from .parts import DONE, FILE, Command, as_json, first_seed, policy_specs, run_seeds, stopped, store_file
+from .parts import (
+    DONE,
+    FILE,
+    Command,
+    as_json,
+    first_seed,
+    optimum_limit,
+    policy_specs,
+    run_seeds,
+    stopped,
+    store_file,
+)
 
 if TYPE_CHECKING:
     from ..comparing import Comparison
@@ -26,11 +37,7 @@ if TYPE_CHECKING:
 @run_seeds
 @first_seed
 @click.option("--no-optimum", is_flag=True, help="Do not compute optima, and so no regret or ratio.")
-@click.option(
-    "--time-limit",
-    type=float,
-    help="Seconds for each optimum, whose bound is used; without it each is proved.",
-)
+@optimum_limit
 @click.option("--workers", type=click.IntRange(min=1), help="Processes; by default one per core.")
 @store_file
 @click.option("--out", "target", type=FILE, help="File for the table of all runs, .csv or .parquet.")
@@ -50,9 +57,9 @@ def compare(
     """Play policies on the instances in the FILEs, and set what they earn beside the optimum.
 
     All instances are of one problem. The regret (or the ratio, for a problem that has one) lies between the
-    two ends printed, whatever is not proved about the optimum; the interval beside them is for further
-    instances of the kind, 95 % by Student's t. Below that, every two policies are compared on the same
-    instances, with p values corrected for their number.
+    two ends printed, whatever is not proved about the optimum; the interval beside them is for the
+    mean over all instances of the kind, 95 % by Student's t. Below that, every two policies are compared on
+    the same instances, with p values corrected for their number.
 
     What the store holds is not computed again, and an interrupted comparison goes on where it stopped when
     the same command is given again.
@@ -102,7 +109,7 @@ def _print(found: Comparison) -> None:
     told, pairs = found.summary(), found.pairs()
     unit = f" ({found.unit})" if found.unit else ""
     several = not told["to"].isna().all()
-    measured = [f">{found.measure}", *([">further instances"] if several else [])] if found.measure else []
+    measured = [f">{found.measure}", *([">mean of the kind"] if several else [])] if found.measure else []
     scale = found.frame["optimum_value"].mean() if found.measure == "regret" else None
     rows = []
     for row in told.to_dict("records"):

@@ -120,6 +120,11 @@ policy_specs = click.option(
 run_seeds = click.option(
     "--seeds", type=click.IntRange(1, 10**6), default=1, show_default=True, help="Runs per randomised policy."
 )
+optimum_limit = click.option(
+    "--time-limit",
+    type=float,
+    help="Seconds for an optimum, whose bound counts; by default as long as its oracle takes.",
+)
 first_seed = click.option("--seed", type=SEED, default=0, show_default=True, help="The first of the seeds.")
 store_file = click.option(
     "--store", type=FILE, help="File of results; by default CLAIRVOYANT_STORE, or one in the user's cache."

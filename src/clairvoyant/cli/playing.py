@@ -22,6 +22,7 @@ from .parts import (
     first_seed,
     instance_file,
     interrupted,
+    optimum_limit,
     policy_names,
     policy_specs,
     run_seeds,
@@ -44,7 +45,7 @@ if TYPE_CHECKING:
 @run_seeds
 @first_seed
 @click.option("--no-optimum", is_flag=True, help="Do not compute the optimum, and so no regret or ratio.")
-@click.option("--time-limit", type=float, help="Seconds for the optimum; without it its bound is used.")
+@optimum_limit
 @click.option("--isolated", is_flag=True, help="Play every policy in a separate process.")
 @verbosely
 @click.option(
@@ -81,6 +82,8 @@ def play(
 
     if twice := [spec for i, spec in enumerate(specs) if spec in specs[:i]]:
         raise click.UsageError(f"--policy {twice[0]} is given twice")
+    if no_optimum and time_limit is not None:
+        raise click.UsageError("--time-limit: without an optimum there is nothing to limit")
     if target is not None:
         _check_target(target, file)
     instance = api.load(file)
