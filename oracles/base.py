@@ -11,6 +11,7 @@ import os
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
+from fractions import Fraction
 from hashlib import sha256
 from pathlib import Path
 from typing import Any, Generic, Protocol, Self, TypeVar
@@ -194,6 +195,9 @@ class Optimum(Shown, Generic[DecisionType]):
     def verified(self) -> Self:
         """Write its certificate in memory and check it; return this optimum with what that proves.
 
+        Its bound counts where it is tighter than that of the oracle, and where it proves the decision optimal,
+        without any tolerance, the optimum is proved.
+
         Raises
         ------
         InputError
@@ -201,7 +205,17 @@ class Optimum(Shown, Generic[DecisionType]):
         OracleError
             If the certificate does not survive the check.
         """
-        return replace(self, statement=self._checked_certificate()[1])
+        return self._with(self._checked_certificate()[1])
+
+    def _with(self, statement: Statement) -> Self:
+        """Return this optimum with a statement, and with what that proves beyond the oracle."""
+        sign = -1 if self.minimised else 1  # a float would round the fraction
+        exact, proven = sign * Fraction(statement.bound), sign * float(statement.bound)
+        if Fraction(proven) < exact:
+            proven = math.nextafter(proven, math.inf)
+        tighter = self.bound is None or proven < sign * self.bound
+        found = replace(self, statement=statement, bound=sign * proven if tighter else self.bound)
+        return replace(found, why_stopped=WhyStopped.PROVED) if statement.gap == "0" else found
 
     def save_certificate(self, path: str | os.PathLike[str]) -> Self:
         """Write what proves this optimum, for ``clairvoyant verify``; gzipped if the name ends in ``.gz``.
@@ -211,7 +225,7 @@ class Optimum(Shown, Generic[DecisionType]):
         Returns
         -------
         Optimum
-            This one, with the ``statement`` that the certificate proves.
+            This one, as :meth:`verified` returns it.
 
         Raises
         ------
@@ -224,7 +238,7 @@ class Optimum(Shown, Generic[DecisionType]):
         certificate, statement = self._checked_certificate()
         text = json.dumps(certificate, separators=(",", ":")).encode() + b"\n"
         write_whole(target, gzip.compress(text, mtime=0) if target.suffix == ".gz" else text)
-        return replace(self, statement=statement)
+        return self._with(statement)
 
     def _checked_certificate(self) -> tuple[dict[str, Any], Statement]:
         """Return its certificate and the statement that this proves."""

@@ -18,7 +18,7 @@ from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
 import clairvoyant as cv
-from clairvoyant import verify
+from clairvoyant import api, verify
 from clairvoyant.models.base import InputError
 from clairvoyant.models.selection.instance import ChannelInstance
 from clairvoyant.oracles.admission import branch
@@ -281,6 +281,24 @@ def test_a_certificate_scales_with_its_instance(instance: Any, power: int, data:
     assert abs(after.value - before.value * Fraction(factor)) <= grid
     assert abs(after.bound - before.bound * Fraction(factor)) <= grid
     assert after.digest != before.digest or not before.bound
+
+
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("problem", ["selection", "selection-gang", "allocation", "admission", "placement"])
+def test_what_a_certificate_proves_beyond_its_oracle_counts(problem: str, seed: int) -> None:
+    found = cv.solve(api.generate(problem, "tiny", seed))
+    assert found.bound is not None
+    sign = -1.0 if found.minimised else 1.0
+    loose = replace(found, bound=found.bound + sign * abs(found.bound), why_stopped=WhyStopped.GAP_REACHED)
+    certified = loose.verified()
+    assert certified.statement is not None
+    assert certified.bound is not None
+    beyond = sign * (Fraction(certified.bound) - Fraction(certified.statement.bound))
+    assert 0 <= beyond <= Fraction(math.ulp(certified.bound))
+    assert (certified.why_stopped is WhyStopped.PROVED) == (certified.statement.gap == "0")
+    assert certified.certified
+    tight = replace(found, bound=certified.bound - sign * math.ulp(certified.bound)).verified()
+    assert sign * tight.bound < sign * certified.bound  # type: ignore[operator]
 
 
 def test_what_is_shown_of_an_optimum_says_what_its_certificate_proves() -> None:

@@ -160,9 +160,7 @@ def search_cost(context: Context, das: Group) -> Finding:
         f"depends on the programs.",
         said,
         numbers={"instances": many}
-        | {
-            f"instances on which both take {x:g} times as long": int((least >= x).sum()) for x in limits
-        },
+        | {f"instances on which both take {x:g} times as long": int((least >= x).sum()) for x in limits},
         small=context.quick,
         assumes=f"{MUCH:g} times is a threshold of ours. The paper's programs are not at hand.",
     )

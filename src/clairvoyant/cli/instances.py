@@ -191,6 +191,7 @@ def solve(
         if target is not None:
             out.line(f"the decision is in {target}")
         if certificate is not None:
+            out.line(f"certificate: {optimum.told()[1]['certificate']}")
             out.line(f"the proof is in {certificate}; see `clairvoyant verify --help`")
         if vipr is not None:
             out.line(f"{len(written)} proofs in the VIPR format are in {vipr}")
