@@ -478,6 +478,10 @@ def slot_seconds(slot: Any) -> float:
     """Return the length of a slot, which is a number of seconds or a text with a unit, such as "5min"."""
     parts = re.fullmatch(r"\s*(\d+\.?\d*)\s*([a-z]*)\s*", slot.lower()) if isinstance(slot, str) else None
     if parts is None:
+        if isinstance(slot, str):
+            raise InputError(
+                f"slot: {slot!r} is no length of time: write seconds, 300, or a unit, 5min or 2h"
+            )
         return real("slot", slot, 1e-3, LARGEST)
     number, unit = parts.groups()
     if unit and unit not in SECONDS:

@@ -122,7 +122,8 @@ def generate(size: str = "default", seed: int = 0, *, high: float | None = None)
     count, usual = SIZES[draw.choose(size, SIZES, "size")]
     top = usual if high is None else draw.real("high", high, 1.0, 1e9)
     steps = stream(draw.whole("seed", seed, 0), "prices").normal(0.0, 0.3, count)
-    walk = np.abs((np.cumsum(steps) * math.log(top) + math.log(top)) % (2 * math.log(top)) - math.log(top))
+    width = math.log(top)
+    walk = np.abs((np.cumsum(steps) * width + width) % (2 * width or 1.0) - width)
     prices = np.clip(np.exp(walk), 1.0, top)
     return OneWayTrading(low=1.0, high=top, prices=prices, origin={"source": f"random walk, seed {seed}"})
 

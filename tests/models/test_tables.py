@@ -282,6 +282,7 @@ GRAPH_FAULTS: list[tuple[dict[str, Any], str]] = [
     ({"table": REQUESTS | {"slot": [0, 1, 10**9]}}, r"requests: 1000000001 slots of 2 ports are more than"),
     ({"table": {"time": [1], "port": ["a"]}}, r"no column for slot; .* give the length of a slot besides"),
     ({"slot": "5 parsec"}, r"slot: '5 parsec': 'parsec' is not one of ms, "),
+    ({"slot": "1e3"}, r"slot: '1e3' is no length of time: write seconds"),
     ({"slot": 0}, r"slot: 0 is not at least 0\.001"),
     ({"edges": EDGES | {"server": ["x", "z"]}}, r"edges: server: row 1: 'z' is unknown"),
     ({"edges": EDGES | {"port": ["a", "c"]}}, r"edges: port: row 1: 'c' is unknown"),

@@ -30,6 +30,10 @@ def test_policy_and_linear_program_meet_at_the_ratio_of_the_theorem(high: float)
     assert tight(Setting(3.0, 3.0)) == pytest.approx(1.0)
 
 
+def test_prices_that_cannot_differ_do_not() -> None:
+    assert set(generate("tiny", 1, high=1.0).prices) == {1.0}
+
+
 def test_a_market_without_prices_or_with_one_out_of_range_is_refused() -> None:
     with pytest.raises(cv.InputError, match="prices: there is none"):
         OneWayTrading(low=1.0, high=2.0, prices=[])
