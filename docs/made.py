@@ -139,7 +139,12 @@ def faults(problem: str) -> str:
     planted = json.loads((HERE.parent / ".ci" / "mutants.json").read_text(encoding="utf-8"))
     told = [(one, *one["name"].split(": ", 1)) for one in planted]
     lines = [
-        (plain(name), f"`{one['file']}`", f"`{one['tests']}`", one["claims"].replace(f"{problem}/", ""))
+        (
+            plain(name),
+            f"`{one['file']}`",
+            f"`{one['tests']}`",
+            one["claims"].replace(f"{problem}/", "").replace(" ", ", "),
+        )
         for one, of, name in told
         if of == problem
     ]

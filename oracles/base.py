@@ -195,8 +195,8 @@ class Optimum(Shown, Generic[DecisionType]):
     def verified(self) -> Self:
         """Write its certificate in memory and check it; return this optimum with what that proves.
 
-        Its bound counts where it is tighter than that of the oracle, and where it proves the decision optimal,
-        without any tolerance, the optimum is proved.
+        Its bound counts where it is tighter than that of the oracle, and where it proves the decision to be
+        optimal, without any tolerance, the optimum is proved.
 
         Raises
         ------
