@@ -85,7 +85,7 @@ fuzz: training  ## damage files, let oracles judge each other, and search the te
 	$(ONE_THREAD) $(NO_GPU) $(BIN)/python -m clairvoyant.testing.fuzz --seed $(SEED)
 	HYPOTHESIS_PROFILE=fuzz $(TESTS) -m hypothesis --hypothesis-seed=$(SEED)
 
-mutants: training  ## plant faults: tests must kill each, and a claim must notice it (half an hour; goes on)
+mutants: training  ## plant faults: tests must kill each, and its claims notice it (an hour; goes on)
 	$(BIN)/python .ci/mutants.py
 
 # Numba's machine code is invisible to coverage, so the tests of kernels run again with them as plain Python.
