@@ -109,7 +109,6 @@ def printed_lead(who: str, cluster: int, measure: str) -> float:
     "table-1-heuristics",
     "Table 1, heuristic rows",
     because=Why.SAMPLES,
-    at_full=Verdict.NOT_REPRODUCED,
     choices=(LOADS, SLOWDOWN, HELD),
 )
 def table_1_heuristics(context: Context) -> Finding:
