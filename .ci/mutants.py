@@ -3,7 +3,7 @@
 ``make mutants`` runs all; ``python .ci/mutants.py NAME ...`` some. What is known of a fault is kept in
 ``reports/mutants.json`` and taken from there as long as the source is the same. The exit status is 1 if a
 fault survives the tests, or if one of its claims does not notice it in the quick audit, by another verdict
-than the expected one or by an error. docs/verdicts.md shows the table.
+than the expected one. docs/verdicts.md shows the table.
 """
 
 from __future__ import annotations
