@@ -168,6 +168,12 @@ class Comparison:
         return f"Comparison of {self.problem}, {self.measure or 'total'} ({self.unit}):\n{text}"
 
 
+def _limits(time_limit: Any, optimum: bool) -> dict[str, float]:
+    if time_limit is not None and not optimum:
+        raise InputError("time_limit: without an optimum there is nothing to limit")
+    return {} if time_limit is None else {"time_limit": real("time_limit", time_limit, 0.0)}
+
+
 def compare(
     instances: Instance | str | os.PathLike[str] | Iterable[Any] | Mapping[str, Any],
     policies: str | Policy | Iterable[str | Policy] | Mapping[str, str | Policy],
@@ -200,8 +206,7 @@ def compare(
     seed
         The first of the seeds.
     time_limit
-        Seconds for each optimum; by default as long as its oracle takes. The certified bound counts either
-        way.
+        Seconds for each optimum; by default as long as it takes. The certified bound counts either way.
     optimum
         Whether optima are computed.
     workers
@@ -227,10 +232,8 @@ def compare(
     problem = find(next(iter(stage.values())).problem)
     players = players_of(policies, problem.name, least=1)
     against = rival(problem.name) if optimum else None
-    if against is None and time_limit is not None:
-        raise InputError("time_limit: without an optimum there is nothing to limit")
     runs = range(whole("seed", seed, 0), seed + whole("seeds", seeds, 1))
-    limits = {} if time_limit is None else {"time_limit": real("time_limit", time_limit, 0.0)}
+    limits = _limits(time_limit, optimum)
     for one in stage.values():  # what an instance cannot show is refused before all work
         for _, player in players.values():
             episode_for(player, one)

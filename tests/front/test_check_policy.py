@@ -550,8 +550,19 @@ def test_declared_randomness_that_no_seed_decides(share: Any) -> None:
         def decide(self, observation: Observation) -> np.ndarray:
             return part(self, share(self.mine))
 
-    assert "seeds 0, 1 and 2 give the same runs on all instances" in failure(Fixed, "declared_traits")
+    assert "on no instance it draws from the rng handed to start()" in failure(Fixed, "declared_traits")
     assert failing(Fixed) == {"declared_traits"}
+
+
+@pytest.mark.parametrize("draw", [lambda rng: rng.random(), lambda rng: rng.spawn(1)[0].random()])
+def test_randomness_that_decides_nothing_here_is_randomness(draw: Any) -> None:
+    class Careful(Idle):
+        traits = Traits(problem="allocation", randomised=True)
+
+        def decide(self, observation: Observation) -> np.ndarray:
+            return part(self, 0.5 if draw(self._rng) < 2.0 else 1.0)
+
+    assert failing(Careful) == set()
 
 
 def test_seeing_what_is_not_there() -> None:

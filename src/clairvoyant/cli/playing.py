@@ -80,10 +80,7 @@ def play(
     from ..problems import find
     from ..problems import rival as default_rival
 
-    if twice := [spec for i, spec in enumerate(specs) if spec in specs[:i]]:
-        raise click.UsageError(f"--policy {twice[0]} is given twice")
-    if no_optimum and time_limit is not None:
-        raise click.UsageError("--time-limit: without an optimum there is nothing to limit")
+    _check_options(specs, no_optimum, time_limit)
     if target is not None:
         _check_target(target, file)
     instance = api.load(file)
@@ -147,6 +144,13 @@ def _beyond(runs: Mapping[str, Sequence[Run]], optimum: Optimum) -> list[str]:
     slack = 1e-9 * abs(bound)
     done = {spec: [run.total for run in of if not run.infeasible] for spec, of in runs.items()}
     return [spec for spec, totals in done.items() if any(sign * (one - bound) > slack for one in totals)]
+
+
+def _check_options(specs: Sequence[str], no_optimum: bool, time_limit: float | None) -> None:
+    if twice := [spec for i, spec in enumerate(specs) if spec in specs[:i]]:
+        raise click.UsageError(f"--policy {twice[0]} is given twice")
+    if no_optimum and time_limit is not None:
+        raise click.UsageError("--time-limit: without an optimum there is nothing to limit")
 
 
 def _check_target(target: Path, file: Path) -> None:

@@ -460,25 +460,49 @@ def declared_traits(subject: Subject) -> None:
             "cause: a guarantee without a place where it is proven, or the reverse; without a guarantee they "
             'are "none" and ""'
         )
-    varies = False
-    for where, instance in subject.instances().items():
-        first, *others = (subject.usual(instance, where, seed) for seed in range(3))
-        if traits.randomised:
-            varies = varies or any(_outcome(other) != _outcome(first) for other in others)
-            continue
-        for other in others:
-            _same(
-                (subject, instance),
-                first,
-                other,
-                f"traits.randomised is False, but seeds 0 and {other.seed} on instance {where!r} differ",
-                "it uses the rng, or another source of randomness",
-            )
-    if traits.randomised and not varies:
+    if not traits.randomised:
+        for where, instance in subject.instances().items():
+            first, *others = (subject.usual(instance, where, seed) for seed in range(3))
+            for other in others:
+                _same(
+                    (subject, instance),
+                    first,
+                    other,
+                    f"traits.randomised is False, but seeds 0 and {other.seed} on instance {where!r} differ",
+                    "it uses the rng, or another source of randomness",
+                )
+    elif not any(_draws(subject, instance, where) for where, instance in subject.instances().items()):
         raise PolicyCheckError(
-            "traits.randomised is True, but seeds 0, 1 and 2 give the same runs on all instances. Probable "
-            "cause: it draws nothing, or from a generator of its own instead of the rng handed to start()"
+            "traits.randomised is True, but on no instance it draws from the rng handed to start(). Probable "
+            "cause: it is not random, or it draws from a generator of its own"
         )
+
+
+class _Overheard:
+    """A policy, and the generator that it was handed."""
+
+    def __init__(self, policy: Any) -> None:
+        self._policy = policy
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._policy, name)
+
+    def start(self, setting: Any, rng: np.random.Generator) -> None:
+        """Start the policy."""
+        self.rng, self.before = rng, _generator_state(rng)
+        self._policy.start(setting, rng)
+
+
+def _draws(subject: Subject, instance: Instance, where: str) -> bool:
+    """Return whether a run draws from the generator of the policy, or from children of that."""
+    player = _Overheard(subject.make())
+    subject.play(player, instance, where)
+    return bool(_generator_state(player.rng) != player.before)
+
+
+def _generator_state(rng: np.random.Generator) -> Any:
+    bits: Any = rng.bit_generator
+    return canonical([bits.state, bits.seed_seq.n_children_spawned])
 
 
 def instance_unchanged(subject: Subject) -> None:
