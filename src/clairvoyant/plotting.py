@@ -149,8 +149,8 @@ def plot_holdings(
 def plot_ratio(comparison: Comparison, ax: Axes | None = None) -> Axes:
     """Draw the interval in which the ratio of each policy lies, of a comparison.
 
-    A thick bar is the certified interval of the mean over the instances, a thin one that for further
-    instances of the kind. Below 1 there is nothing: nobody is better than the optimum.
+    A thick bar is the certified interval of the mean over the instances, a thin one that for the
+    mean over all instances of the kind. Below 1 there is nothing: nobody is better than the optimum.
 
     Raises
     ------
