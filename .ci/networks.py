@@ -107,7 +107,7 @@ def record(one: Training, machine: str) -> dict[str, Any]:
         seconds, before = seconds + (line["steps"] - before) / line["speed"], line["steps"]
         if line["validation"] is not None:
             curve.append([line["steps"], round(line["validation"], 3)])
-    jobs = training.iterations * training.episodes * training.jobs
+    jobs = len(lines) * training.episodes * training.jobs
     return {"seconds": round(seconds, 1), "jobs": jobs, "machine": machine, "curve": curve}
 
 

@@ -877,7 +877,7 @@ def test_the_command_trains_once_and_tells_the_result(run: Run, file: Path, whol
     assert max(map(len, first.out.splitlines())) <= 110
     second = run("train", file)
     assert second.out == first.out
-    assert second.err == "note: every iteration is done: nothing is trained again\n"
+    assert second.err == "note: the training has ended: nothing is trained again\n"
     told = json.loads(run("train", file, "--json").out)
     rows = json.loads((whole / "result.json").read_text())["test"]
     (one,) = told["clusters"].values()

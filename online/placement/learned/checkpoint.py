@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import io
 import json
+import math
 import struct
 import zipfile
 import zlib
@@ -19,6 +20,7 @@ from typing import Any
 import numpy as np
 
 from ....models.base import MOST_BYTES, InputError, regular, write_whole
+from ....models.draw import real
 from .design import Design
 from .weights import Networks, shapes
 
@@ -150,6 +152,14 @@ def restored(path: Path) -> Networks:
     except InputError as error:
         raise InputError(f"checkpoint: {path}: {error}") from error
     return Networks(design, fitting(found.get("actor"), shapes(design), path))
+
+
+def numbers(found: Mapping[str, Any], name: str, path: Path) -> list[float]:
+    """Return a list of finite numbers of a checkpoint; an InputError if it is none."""
+    given = found.get(name)
+    if not isinstance(given, list):
+        raise InputError(f"checkpoint: {path}: {name}: {given!r} is no list")
+    return [real(f"checkpoint: {path}: {name}[{i}]", x, -math.inf) for i, x in enumerate(given)]
 
 
 def fitting(weights: Any, expected: Mapping[str, tuple[int, ...]], path: Path) -> dict[str, np.ndarray]:

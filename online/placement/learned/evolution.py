@@ -53,6 +53,7 @@ class Evolution:
         self.centre, self.first, self.second = np.zeros((3, sum(map(math.prod, self.shapes.values()))))
         self.iteration = self.steps = 0
         self.best: float | None = None
+        self.validations: list[float] = []
         self._judged: list[tuple[PlacementInstance, Reference]] | None = None
 
     def networks(self, weights: np.ndarray) -> Networks:
@@ -109,6 +110,7 @@ class Evolution:
             "iteration": self.iteration,
             "steps": self.steps,
             "best": self.best,
+            "validations": self.validations,
             "actor": dict(self.networks(self.centre).arrays),
             "optimiser": {"centre": self.centre, "first": self.first, "second": self.second},
             "judges": self.plan.judges,
@@ -124,6 +126,7 @@ class Evolution:
         self.steps = whole(f"{where}steps", found.get("steps"), 0)
         best = found.get("best")
         self.best = None if best is None else real(f"{where}best", best, -math.inf)
+        self.validations = checkpoint.numbers(found, "validations", path)
         try:
             self._restore(found["optimiser"])
             self.rng.bit_generator.state = json.loads(found["rng"])

@@ -175,6 +175,9 @@ class Trial:
         How many, for each cluster, and with how many jobs each.
     every
         After how many iterations the networks are validated; no matter in the test.
+    patience
+        Training ends early once the mean of so many last validations is not below that of as many before
+        them; with None it never does. No matter in the test.
     numbers
         As in :class:`Training`. The instances stand side by side from the first number on.
     """
@@ -182,12 +185,15 @@ class Trial:
     instances: int = 10
     jobs: int = 400
     every: int = 10
+    patience: int | None = None
     numbers: tuple[int, int] | None = None
 
     def __post_init__(self) -> None:
         whole("instances", self.instances, 1, MOST_INSTANCES)
         whole("jobs", self.jobs, 1, 10**5)
         whole("every", self.every, 1, 10**7)
+        if self.patience is not None:
+            whole("patience", self.patience, 1, 10**7)
         _read_numbers(self, self.instances * self.jobs)
 
 
@@ -309,9 +315,11 @@ class Plan:
         data = {"version": VERSION, **asdict(self)}
         del data["folder"]
         for name in PARTS.values():
-            numbers = data[name].pop("numbers")
+            numbers, patience = data[name].pop("numbers"), data[name].pop("patience", None)
             if numbers is not None:
                 data[name]["numbers"] = [*numbers]
+            if patience is not None:
+                data[name]["patience"] = patience
         return data
 
     @property

@@ -51,6 +51,7 @@ class Trainer:
         self.noise = torch.Generator().manual_seed(int(noise.generate_state(1)[0]))
         self.iteration = self.steps = 0
         self.best: float | None = None
+        self.validations: list[float] = []
         self._judged: list[tuple[PlacementInstance, Reference]] | None = None
 
     def iterate(self) -> Progress:
@@ -147,6 +148,7 @@ class Trainer:
             "iteration": self.iteration,
             "steps": self.steps,
             "best": self.best,
+            "validations": self.validations,
             "actor": arrays_of(self.learner.actor),
             "critic": arrays_of(self.learner.critic),
             "optimiser": {
@@ -178,6 +180,7 @@ class Trainer:
         self.best = (
             None if found["best"] is None else real(f"checkpoint: {path}: best", found["best"], -math.inf)
         )
+        self.validations = checkpoint.numbers(found, "validations", path)
         try:
             self._restore_optimiser(found["optimiser"])
             self.rng.bit_generator.state = json.loads(found["rng"])
@@ -204,21 +207,30 @@ def arrays_of(module: torch.nn.Module) -> dict[str, np.ndarray]:
     return {name: x.numpy(force=True) for name, x in module.state_dict().items()}
 
 
-def iterations_done(plan: Plan, folder: Path) -> int:
-    """Return after how many iterations a training in a folder goes on, 0 if there is none.
+def standing(plan: Plan, folder: Path) -> tuple[int, bool]:
+    """Return after how many iterations a training in a folder goes on, 0 if there is none, and if it ended.
 
     A training by another plan in the folder, or a file that cannot be read, is an InputError.
     """
-    done = 0
+    done, over = 0, False
     for name in (BEST, LAST):
         if (folder / name).exists():
             found = checkpoint.read(folder / name)
             plan.refuse_other(found, folder / name)
-            done = 0
             if name == LAST:
                 where = f"checkpoint: {folder / name}: iteration"
                 done = whole(where, found.get("iteration"), 0, plan.training.iterations)
-    return done
+                over = ended(plan, done, checkpoint.numbers(found, "validations", folder / name))
+    return done, over
+
+
+def ended(plan: Plan, iteration: int, validations: Sequence[float]) -> bool:
+    """Return whether a training is over: all iterations are done, or it gets no better by its patience."""
+    patience = plan.validation.patience
+    if iteration == plan.training.iterations or patience is None or len(validations) < 2 * patience:
+        return iteration == plan.training.iterations
+    before, last = np.reshape(validations[-2 * patience :], (2, patience)).mean(axis=1)
+    return bool(last >= before)
 
 
 def train(plan: Plan, folder: Path, report: Callable[[Progress], None] | None = None) -> dict[str, Any]:
@@ -229,7 +241,7 @@ def train(plan: Plan, folder: Path, report: Callable[[Progress], None] | None = 
     """
     make_folder(folder)
     remove_parts(folder)
-    done = iterations_done(plan, folder)
+    done, over = standing(plan, folder)
     with one_thread():
         _ = plan.judges  # what cannot be made is refused before any work
         trainer = Evolution(plan) if plan.training.method == EVOLUTION else Trainer(plan)
@@ -237,10 +249,10 @@ def train(plan: Plan, folder: Path, report: Callable[[Progress], None] | None = 
             trainer.restore(folder / LAST)
             if trainer.best is not None and not (folder / BEST).exists():
                 raise InputError(f"{folder / BEST}: missing, but validation has chosen networks")
-        if done == plan.training.iterations and (folder / RESULT).exists():
+        if over and (folder / RESULT).exists():
             return _result(plan, folder / RESULT)
         _shorten(folder / LOG, done)
-        while trainer.iteration < plan.training.iterations:
+        while not ended(plan, trainer.iteration, trainer.validations):
             progress = trainer.iterate()
             last = trainer.iteration == plan.training.iterations
             if last or trainer.iteration % plan.validation.every == 0:
@@ -294,6 +306,7 @@ def _note(path: Path, progress: Progress) -> None:
 def _validated(trainer: Trainer | Evolution, progress: Progress, folder: Path) -> Progress:
     """Validate, and keep the networks if they are the best so far."""
     found = trainer.validate()
+    trainer.validations.append(found)
     if trainer.best is None or found < trainer.best:
         trainer.best = found
         state = trainer.state()

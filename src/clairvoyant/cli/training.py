@@ -54,9 +54,9 @@ def train(
     if folder is None:
         folder = Path("reports/training") / f"{file.stem}-{plan.seed}"
     out.check_folder(folder)
-    total, done = plan.training.iterations, training.iterations_done(plan, folder)
-    if done == total:
-        out.log("note: every iteration is done: nothing is trained again")
+    total, (done, over) = plan.training.iterations, training.standing(plan, folder)
+    if over:
+        out.log("note: the training has ended: nothing is trained again")
     elif done:
         out.log(f"note: goes on after iteration {done} of {total} in {folder}")
     with out.progress("train") as report:
