@@ -8,6 +8,7 @@ import pytest
 
 import clairvoyant
 from clairvoyant.online.placement.learned import checkpoint
+from clairvoyant.online.placement.learned.evolution import Evolution
 
 from .conftest import script
 
@@ -88,6 +89,19 @@ def test_what_is_named_is_trained_and_kept_and_what_fails_is_said(
 
     assert networks.main(["--left"]) == 0  # of what the package now has
     assert capsys.readouterr().out.endswith("2 of 2 trainings done, 0 iterations left\n")
+
+
+def test_a_training_that_ended_early_has_learned_from_fewer_jobs(
+    networks: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    told = PLAN.format(iterations=9).replace("[validation]", "[validation]\npatience = 1")
+    (tmp_path / "early.toml").write_text(told, encoding="utf-8")
+    one = networks.Training("early", "0")
+    monkeypatch.setattr(Evolution, "validate", lambda self: float(self.iteration))
+    clairvoyant.train(one.plan, one.folder, seed=0)
+    assert one.done
+    assert one.left() == 0
+    assert networks.record(one, "here")["jobs"] == len(one.progress()) * 1 * 5 < 9 * 5
 
 
 def test_a_training_that_was_stopped_has_the_rest_left(networks: Any) -> None:

@@ -290,6 +290,8 @@ def test_what_no_training_can_go_on_from_is_refused(tmp_path: Path) -> None:
         ({"optimiser": kept | {"first": np.zeros(1)}}, "optimiser: first does not fit"),
         ({"optimiser": kept | {"centre": kept["centre"] + np.nan}}, "optimiser: centre does not fit"),
         ({"iteration": 4}, "iteration: 4 is not"),
+        ({"validations": 1.0}, "validations: 1.0 is no list"),
+        ({"validations": [1.0, "x"]}, r"validations\[1\]: 'x' is not a finite number"),
     ):
         checkpoint.write(path, state | change)
         with pytest.raises(InputError, match=message):

@@ -12,7 +12,7 @@ import signal
 import subprocess
 import sys
 import tomllib
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from io import BytesIO
 from itertools import pairwise
 from pathlib import Path
@@ -33,7 +33,7 @@ from clairvoyant.models.base import PART, InputError
 from clairvoyant.models.placement.generate import generate
 from clairvoyant.models.placement.instance import PlacementInstance, taken_schedule
 from clairvoyant.models.placement.kernels import start_by_rank
-from clairvoyant.online.placement.learned import checkpoint, policies
+from clairvoyant.online.placement.learned import checkpoint, policies, training
 from clairvoyant.online.placement.learned.design import LITERAL, Design, Readings
 from clairvoyant.online.placement.learned.drawing import Move, one_thread
 from clairvoyant.online.placement.learned.features import Scene
@@ -183,6 +183,8 @@ REFUSED: list[tuple[dict[str, Any], str]] = [
     ({"training": {"discount": 1.5}}, "training.discount: 1.5 is not at least 0 and at most 1"),
     ({"training": {"numbers": [0, 99]}}, "training.numbers: not without jobs.trace"),
     ({"validation": {"every": 0}}, "validation.every: 0 is not"),
+    ({"validation": {"patience": 0}}, "validation.patience: 0 is not a whole number of at least 1"),
+    ({"validation": {"patience": 2.0}}, "validation.patience: 2.0 is not a whole number"),
     ({"validation": {"episodes": 1}}, "validation.episodes: unknown field"),
     ({"test": {"instances": 10**9}}, "test.instances: 1000000000 is not"),
     ({"test": {"numbers": 3}}, "test.numbers: 3 is not a pair"),
@@ -594,6 +596,48 @@ def test_stopped_after_any_iteration_it_goes_on_the_same(name: str, tmp_path: Pa
             train(plan, tmp_path / "stopped", stop)
     train(plan, tmp_path / "stopped", stop)  # all iterations are done
     assert outcome(tmp_path / "stopped") == outcome(tmp_path / "whole")
+
+
+def judged_as(values: Sequence[float], monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let the validations after the iterations come to these values."""
+    monkeypatch.setattr(Trainer, "validate", lambda self: values[self.iteration - 1])
+
+
+@pytest.mark.parametrize(
+    ("values", "patience", "after"),
+    [
+        ([5.0, 4.0, 3.0, 2.0, 1.0, 0.0], 2, 6),  # better to the end
+        ([5.0, 4.0, 3.0, 9.0, 1.0, 0.0], 2, 4),  # the mean of the last two is not below that of two before
+        ([5.0, 4.0, 4.0, 5.0, 1.0, 0.0], 2, 4),  # as good is not better
+        ([5.0, 9.0, 9.0, 0.0, 0.0, 0.0], 3, 6),  # too few validations to tell
+        ([1.0, 2.0, 3.0, 4.0, 5.0, 6.0], 1, 2),
+        ([1.0, 2.0, 3.0, 4.0, 5.0, 6.0], None, 6),
+    ],
+)
+def test_a_training_ends_where_validations_get_no_better(
+    values: list[float], patience: int | None, after: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    judged_as(values, monkeypatch)
+    validation = {} if patience is None else {"patience": patience}
+    plan = Plan.of(data(training={"iterations": 6}, validation=validation))
+    assert plan.to_dict()["validation"].get("patience") == patience
+    assert Plan.of(plan.to_dict()) == plan
+
+    def stop(_told: Progress) -> None:
+        raise Killed
+
+    for done in range(after):
+        assert training.standing(plan, tmp_path / "stopped") == (done, False)
+        with pytest.raises(Killed):
+            train(plan, tmp_path / "stopped", stop)
+    assert training.standing(plan, tmp_path / "stopped") == (after, True)
+    train(plan, tmp_path / "stopped", stop)  # nothing is left
+    train(plan, tmp_path / "whole")
+    assert outcome(tmp_path / "stopped") == outcome(tmp_path / "whole")
+    assert len((tmp_path / "whole" / "progress.jsonl").read_text().splitlines()) == after
+    told = checkpoint.read(tmp_path / "whole" / "last.npz")
+    assert (told["iteration"], told["validations"]) == (after, values[:after])
+    assert checkpoint.read(tmp_path / "whole" / "best.npz")["best"] == min(values[:after])
 
 
 def test_killed_between_any_two_files_it_goes_on_the_same(
