@@ -69,7 +69,7 @@ das fifo-firstfit fifo-loadbalance drf-firstfit drf-loadbalance tetris fifo-cons
 sjf-consolidate dl2 rifling da da-mc da-rwgp clone-ppo=clone-then-ppo da-mc-capacity
 da-mc-estimates sjf-estimate-consolidate mosa malo untrained
 drf-consolidate drf-byload drf-patient drf-fgd sjf-estimate-patient easy-estimate-consolidate
-rolling-horizon-estimate da-mc-patient evolved evolved-estimates
+rolling-horizon-estimate da-mc-patient evolved evolved-estimates rolling-horizon
 """
 """Policies, and settings of them, in paragraphs of those that figures show together.
 

@@ -109,7 +109,7 @@ def metaheuristics() -> Iterator[Row]:
     """Measure the searching policies beside FIFO-FirstFit on the same jobs."""
     sampled = generate("large", 0, jobs=SEARCH_JOBS, cluster="small", estimate_error=0.5)
     theirs = median_of(3, lambda: clairvoyant.play("fifo-firstfit", sampled))
-    for name in ("mosa", "malo", "rolling-horizon-estimate"):
+    for name in ("mosa", "malo", "rolling-horizon", "rolling-horizon-estimate"):
         ours = timed(lambda: clairvoyant.play(name, sampled))  # noqa: B023
         yield Row(f"run of {SEARCH_JOBS} jobs, 8 machines: {name}", ours, None, "fifo-firstfit", theirs)
 

@@ -19,12 +19,13 @@ from .heuristics import (
 from .learned.policies import TRAINED, Untrained
 from .metaheuristics import Malo, Mosa
 from .packing import DrfByLoad, DrfFgd, DrfPatient, SjfEstimatePatient
-from .rolling import RollingHorizonEstimate
+from .rolling import RollingHorizon, RollingHorizonEstimate
 
 _PAPER = (FifoFirstFit, FifoLoadBalance, DrfFirstFit, DrfLoadBalance, Tetris, Mosa, Malo)
 _OURS = (
     *(FifoConsolidate, SjfConsolidate, SjfEstimateConsolidate, DrfConsolidate),
-    *(DrfByLoad, DrfPatient, DrfFgd, SjfEstimatePatient, EasyEstimateConsolidate, RollingHorizonEstimate),
+    *(DrfByLoad, DrfPatient, DrfFgd, SjfEstimatePatient, EasyEstimateConsolidate),
+    *(RollingHorizon, RollingHorizonEstimate),
 )
 _ALL: tuple[type[Any], ...] = (*_PAPER, *_OURS, *TRAINED.values(), Untrained)
 POLICIES = {policy.name: policy for policy in _ALL}
@@ -34,6 +35,7 @@ __all__ += ["EasyEstimateConsolidate", "FifoConsolidate", "FifoFirstFit", "FifoL
 __all__ += [
     "Malo",
     "Mosa",
+    "RollingHorizon",
     "RollingHorizonEstimate",
     "SjfConsolidate",
     "SjfEstimateConsolidate",

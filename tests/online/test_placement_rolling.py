@@ -15,7 +15,7 @@ from clairvoyant.models.placement.jobs import TICKS
 from clairvoyant.models.placement.setting import Observation
 from clairvoyant.models.placement.state import USED
 from clairvoyant.online.base import Traits
-from clairvoyant.online.placement import RollingHorizonEstimate
+from clairvoyant.online.placement import RollingHorizon, RollingHorizonEstimate
 from clairvoyant.online.placement.metaheuristics import Records, look_ahead
 from clairvoyant.online.placement.rolling import fewest_of
 from clairvoyant.online.placement.rolling_kernels import search, value
@@ -164,6 +164,37 @@ def test_errors_of_users_are_learned() -> None:
     assert sum(told, []) == pytest.approx([40.0, 40.0, 4.0, 3.0, 8.0])  # noqa: RUF017
 
 
+def test_without_estimates_it_plans_by_how_long_jobs_took() -> None:
+    """Jobs of four GPUs took long, those of three ended soon: of two that wait the smaller goes first."""
+    long, short = {"gpus": 4, "cpus": 0}, {"gpus": 3, "cpus": 0}
+    past = [job(0, 100, **long), job(0, 1, **short), job(0, 100, **long), job(0, 1, **short)]
+    waiting = [job(1, 50, 1, **long), job(2, 50, 9, **short)]
+    for estimates in (False, True):
+        kept = [*past, *waiting]
+        if not estimates:
+            kept = [{name: x for name, x in one.items() if name != "estimate"} for one in kept]
+        instance = PlacementInstance(machines=[MACHINE], jobs=kept)
+        run = play(RollingHorizon(), instance, keep_decisions=True)
+        assert run.decisions is not None
+        start = instance.schedule_of(run.decisions).start
+        assert start[5] < start[4]
+    told = play(RollingHorizonEstimate(), instance, keep_decisions=True)  # whose user of the larger says 1
+    assert told.decisions is not None
+    other = instance.schedule_of(told.decisions).start
+    assert other[4] < other[5]
+
+
+@given(instances(min_jobs=1, max_jobs=7))
+@hypothesis_settings(max_examples=30, deadline=None)
+def test_without_estimates_it_is_as_with_estimates_that_say_nothing(instance: PlacementInstance) -> None:
+    """Users who say of all jobs what is the first guess without them say nothing."""
+    data = instance.to_dict()
+    jobs = [{**one, "estimate": 3600.0} for one in data["jobs"]]
+    same = PlacementInstance.from_dict({**data, "jobs": jobs})
+    blind, told = (play(kind(), same).total for kind in (RollingHorizon, RollingHorizonEstimate))
+    assert blind == pytest.approx(told, rel=1e-12)
+
+
 def test_it_needs_to_be_told() -> None:
     instance = PlacementInstance(machines=[MACHINE], jobs=[{**job(), "estimate": 3}])
     observation = next(iter(instance.episode(frozenset())))
@@ -174,6 +205,7 @@ def test_it_needs_to_be_told() -> None:
 
 
 @pytest.mark.parametrize("plans", ["-1", "1.5", "2000000"])
-def test_settings_out_of_range_are_named(plans: str) -> None:
-    with pytest.raises(InputError, match="policy rolling-horizon-estimate: plans: "):
-        make_policy(f"rolling-horizon-estimate:plans={plans}", "placement")
+@pytest.mark.parametrize("name", ["rolling-horizon", "rolling-horizon-estimate"])
+def test_settings_out_of_range_are_named(name: str, plans: str) -> None:
+    with pytest.raises(InputError, match=f"policy {name}: plans: "):
+        make_policy(f"{name}:plans={plans}", "placement")

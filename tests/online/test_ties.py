@@ -196,7 +196,7 @@ JOB = {"submit": 0, "duration": 1, "estimate": 1, "instances": 1, "gpus": 1, "cp
         *((f"{order}-consolidate", [0, 0, 1]) for order in ("fifo", "drf", "sjf", "sjf-estimate")),
         *((policy, [0, 0, 1]) for policy in ("drf-byload", "drf-patient", "drf-fgd", "sjf-estimate-patient")),
         ("drf-byload:quiet=9", [0, 1, 0]),
-        ("rolling-horizon-estimate", [0, 0, 1]),
+        *((f"rolling-horizon{told}", [0, 0, 1]) for told in ("", "-estimate")),
         *((f"easy-estimate-consolidate:shortest={told}", [0, 0, 1]) for told in ("false", "true")),
         ("tetris", [0, 1, 0]),
     ],

@@ -155,12 +155,13 @@ def search_cost(context: Context, das: Group) -> Finding:
         says = f"a decision takes {who.label} about {PRINTED_COST:g} times as long as DAS"
         said.append(Fact(says, f"{trained.ends(times[who, learned], 0)} times", None))
     least, limits = np.minimum(*(times[who, FIFO_FF] for who in BUDGETS)), [MUCH * by for by in SCALES]
+    both = "instances on which both take at least"
     return conclude(
         f"MOSA and MALO take {much} FIFO-FirstFit on {min(often)} of {many} instances; 50 times DAS "
         f"depends on the programs.",
         said,
         numbers={"instances": many}
-        | {f"instances on which both take {x:g} times as long": int((least >= x).sum()) for x in limits},
+        | {f"{both} {x:g} times as long": int((least >= x).sum()) for x in limits},
         small=context.quick,
         assumes=f"{MUCH:g} times is a threshold of ours. The paper's programs are not at hand.",
     )
