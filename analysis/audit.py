@@ -19,7 +19,7 @@ from ..models.base import ClairvoyantError, InputError, make_folder, remove_part
 from ..models.draw import choose as name_one_of
 from ..models.draw import whole
 from .claim import Claim, Context, Finding
-from .engine.cells import LAYERS, Answer, Cell, State, key_of, look_again, source_of, source_of_module
+from .engine.cells import LAYERS, Answer, Cell, State, key_of, look_again, raised, source_of, source_of_module
 from .engine.engine import Executor, Progress, run_cells
 from .engine.kept import believed, keeping, signed
 from .engine.processes import Limits, Processes
@@ -48,7 +48,7 @@ class ForeignCheckError(ClairvoyantError):
     def __init__(self, results: Results, tracebacks: Mapping[str, str], owners: Mapping[str, str]) -> None:
         self.results, self.tracebacks = results, dict(tracebacks)
         self.failed = {
-            claim: f"its check, from {owners[claim]}, failed: {_raised(text)}"
+            claim: f"its check, from {owners[claim]}, failed: {raised(text)}"
             for claim, text in tracebacks.items()
         }
         super().__init__("; ".join(f"claim {claim}: {why}" for claim, why in self.failed.items()))
@@ -167,12 +167,6 @@ def _modules(check: Any) -> Iterator[str]:
         yield from (one.__module__ for one in given if isinstance(one, (type, FunctionType)))
         check = check.func
     yield check.__module__
-
-
-def _raised(text: str) -> str:
-    """Return the line of a traceback that says what was raised: the first after the last place."""
-    last = text.rpartition("\n  File ")[2].splitlines()
-    return next((line for line in last[1:] if line and not line.startswith(" ")), last[0])
 
 
 @dataclass

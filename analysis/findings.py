@@ -29,9 +29,9 @@ def check_id(claim: Claim) -> None:
         raise InputError(f"claim: {claim.id!r}: its page would be the first page of the report")
 
 
-def command(claim: Claim | None, context: Context) -> str:
-    """Return the command that regenerates the results of a claim, or of all."""
-    asked = f" --claim {claim.id}" if claim else ""
+def command(claim: Claim | None, context: Context, chosen: str = "") -> str:
+    """Return the command that regenerates the results of a claim, or of all that the options have chosen."""
+    asked = f" --claim {claim.id}" if claim else chosen
     mode = {"quick": " --quick", "default": "", "full": " --full"}[context.mode]
     seed = f" --seed {context.seed}" if context.seed else ""
     return f"clairvoyant audit{asked}{mode}{seed}"

@@ -244,7 +244,7 @@ def plot_bands(
         ax.plot(
             places,
             mean,
-            label=name,
+            label=plain(name),
             color=colour,
             linestyle=DASHES[place],
             marker=MARKERS[place],
@@ -257,6 +257,11 @@ def plot_bands(
         ax.fill_between([], [], color=INK, alpha=0.18, linewidth=0, label=band)
     legend_above(ax)
     return ax
+
+
+def plain(name: str) -> str:
+    """Return a name as matplotlib takes it for text; what stands between two dollars is mathematics to it."""
+    return name.replace("$", r"\$")
 
 
 def _interval(name: str, parts: Curve, shape: tuple[int, ...], possible: Range) -> list[np.ndarray]:
@@ -301,7 +306,7 @@ def plot_bars(
     for index, (name, parts) in enumerate(series.items()):
         mean, low, high = _interval(name, parts, places.shape, possible)
         at = places - 0.4 + thick * (index + 0.5)
-        ax.barh(at, mean, 0.9 * thick, label=name, linewidth=0.5, **_filled(looks[name]))
+        ax.barh(at, mean, 0.9 * thick, label=plain(name), linewidth=0.5, **_filled(looks[name]))
         known = np.isfinite(high - low)
         if known.any():
             reach = [(mean - low)[known], (high - mean)[known]]
@@ -310,7 +315,7 @@ def plot_bars(
             )
     if barred is not None:
         barred.set_label(band)  # the last one, so that it ends the legend
-    ax.set_yticks(places, [fill(group, LONGEST_NAME, break_long_words=False) for group in groups])
+    ax.set_yticks(places, [plain(fill(group, LONGEST_NAME, break_long_words=False)) for group in groups])
     ax.set_ylim(len(groups) - 0.5, -0.5)
     ax.grid(visible=False, axis="y")
     legend_above(ax)
@@ -342,14 +347,14 @@ def stacked_rows(blocks: Mapping[str, Sequence[str]]) -> tuple[list[str], list[i
 
 def name_rows(ax: Axes, names: Sequence[str], heads: Iterable[str]) -> None:
     """Name rows from top to bottom, those of ``heads`` in bold."""
-    ax.set_yticks(np.arange(len(names)), names)
+    ax.set_yticks(np.arange(len(names)), [*map(plain, names)])
     ax.set_ylim(max(1, len(names)) - 0.45, -0.55)
     embolden(ax, heads)
 
 
 def embolden(ax: Axes, heads: Iterable[str]) -> None:
     """Write these names of rows in bold."""
-    known = set(heads)
+    known = {*map(plain, heads)}
     for text in ax.get_yticklabels():
         text.set_fontweight("bold" if text.get_text() in known else "normal")
 
@@ -410,7 +415,8 @@ def plot_gantts(
             for row in np.flatnonzero(np.array(kinds) == kind).tolist()
             for outline in _skylines(table[row] * 0.85 / most, top + row + 0.45, first - 0.5)
         ]
-        axes.add_collection(PolyCollection(outlines, linewidth=0.4, label=kind, **_filled(looks[kind])))
+        look = _filled(looks[kind])
+        axes.add_collection(PolyCollection(outlines, linewidth=0.4, label=plain(kind), **look))
     name_rows(axes, names, tables if len(tables) > 1 else ())
     axes.set_xlim(first - 0.5, max(1, counts.shape[2]) + first - 0.5)
     axes.set_xlabel("slot")

@@ -30,8 +30,8 @@ def plot_results(
     A line lies in the middle of the mean lower and the mean upper end, which are one where optima are proven.
     The band reaches from the lower end of the confidence interval of the one to the upper end of that of the
     other; the samples are instances, over each of which policy seeds are averaged. Whatever else the table
-    varies is averaged over: filter it before. Where a run of a policy has failed, or was infeasible, it has
-    no point.
+    varies is averaged over: filter it before. Where a run of a policy has failed, was infeasible, or is
+    compared with no optimum because that failed, it has no point.
 
     Parameters
     ----------
@@ -73,7 +73,8 @@ def plot_results(
         raise InputError(f"x: {x} does not hold numbers: {error}") from error
     ax = new_figure()[1] if ax is None else ax
     means = compared.groupby(["policy", x, "digest"])[ends].mean()
-    broken = frame[(frame["state"] != "done") | (frame["infeasible"] > 0)]
+    alone = frame["policy"].notna() & frame[["ratio_low", "regret_low"]].isna().all(axis=1)
+    broken = frame[(frame["state"] != "done") | (frame["infeasible"] > 0) | alone]
     without = {*zip(broken["policy"], broken[x], strict=True)}
     curves = {}
     for policy in chosen:

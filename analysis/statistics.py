@@ -204,14 +204,16 @@ class Paired(NamedTuple):
 def paired(a: Samples, b: Samples) -> Paired:
     """Compare two measurements of one length, paired by seed: ``a`` less ``b``.
 
-    Differences of 0 count in the mean, but not in the test (Wilcoxon's own treatment of them).
+    Differences of 0, up to rounding, count in the mean, but not in the test (Wilcoxon's own treatment of
+    them).
     """
     from scipy import stats
 
     ours, theirs = _finite("a", a), _finite("b", b)
     if ours.shape != theirs.shape:
         raise InputError(f"b: shape {theirs.shape} differs from {ours.shape} of a")
-    difference = ours - theirs
+    same = abs(ours - theirs) <= EXACT * np.maximum(abs(ours), abs(theirs))
+    difference = np.where(same, 0.0, ours - theirs)
     other = difference[difference != 0.0]
     p = float(stats.wilcoxon(other).pvalue) if other.size else 1.0
     return Paired(mean_interval(difference), p, not other.size)

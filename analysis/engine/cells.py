@@ -15,6 +15,7 @@ from functools import cache, lru_cache
 from importlib.metadata import PackageNotFoundError, entry_points, version
 from importlib.util import find_spec
 from pathlib import Path
+from sysconfig import get_path
 from typing import Any, NamedTuple
 from uuid import uuid4
 
@@ -28,6 +29,10 @@ GROUPS = ("problems", "policies", "oracles", "claims")  # what other distributio
 
 class EngineError(ClairvoyantError):
     """Cells cannot be run at all."""
+
+
+class ChangedError(ClairvoyantError):
+    """What a cell rests on is not what its key was made of: there is no answer that could be kept."""
 
 
 class State(enum.Enum):
@@ -69,6 +74,12 @@ class Answer:
     """How many times it was begun; a cell whose process was killed is begun again."""
     exceeded: Mapping[str, float] = field(default_factory=dict)
     """The limit that ended it: ``{"seconds": ...}``, or ``{"memory": ...}`` in bytes; empty if none did."""
+
+
+def raised(error: str) -> str:
+    """Return the line that says what was raised, the first after the last place of a traceback."""
+    last = error.rpartition("\n  File ")[2].strip("\n").splitlines() or [""]
+    return next((line for line in last[1:] if line and not line.startswith(" ")), last[0])
 
 
 def key_of(**parts: Any) -> str:
@@ -196,14 +207,15 @@ def _place(file: str | None, folders: Iterable[str] | None) -> Path | None:
 
 
 def _own(names: Iterable[str]) -> dict[str, Path]:
-    """Return where the packages and modules of one's own among these lie."""
+    """Return where the packages and modules of one's own among these lie: neither installed nor Python's."""
+    pythons = {Path(get_path(name)).resolve() for name in ("stdlib", "platstdlib")}
     found = {}
     for name in names:
         spec = None
         with suppress(ValueError):  # one that was made by hand lies in no file
             spec = find_spec(name)
         place = None if spec is None else _place(spec.origin, spec.submodule_search_locations)
-        if place is None or {"site-packages", "dist-packages"} & {*place.parts}:
+        if place is None or {"site-packages", "dist-packages"} & {*place.parts} or pythons & {*place.parents}:
             continue
         if place.is_dir() or place.suffix == ".py":
             found[name] = place
@@ -212,7 +224,7 @@ def _own(names: Iterable[str]) -> dict[str, Path]:
 
 @lru_cache(10_000)
 def _named_in(source: bytes) -> list[str]:
-    """Return what a source imports, by its first name, that is neither Clairvoyant's nor Python's."""
+    """Return what a source imports, by its first name, that is not Clairvoyant's."""
     try:
         nodes = [*ast.walk(ast.parse(source))]
     except SyntaxError:  # it can be imported by nobody
@@ -220,4 +232,4 @@ def _named_in(source: bytes) -> list[str]:
     names = {one.name for node in nodes if isinstance(node, ast.Import) for one in node.names}
     names |= {str(node.module) for node in nodes if isinstance(node, ast.ImportFrom) and not node.level}
     tops = {name.partition(".")[0] for name in names}
-    return sorted(tops - {PACKAGE.name, "__main__"} - sys.stdlib_module_names)
+    return sorted(tops - {PACKAGE.name, "__main__"})

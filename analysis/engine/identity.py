@@ -6,20 +6,25 @@ A sweep and an audit ask here, so that either takes from a store what the other 
 from __future__ import annotations
 
 import dataclasses
+import enum
 import inspect
 import json
 import os
 import sys
 from collections.abc import Callable, Iterator, Mapping
+from copyreg import dispatch_table
+from datetime import date, time, timedelta
+from decimal import Decimal
+from fractions import Fraction
 from functools import cache
 from hashlib import sha256
-from pathlib import Path
-from types import CodeType, FunctionType
+from pathlib import Path, PurePath
+from types import CodeType, FunctionType, ModuleType
 from typing import Any
 
 import numpy as np
 
-from ...models.base import Instance
+from ...models.base import InputError, Instance
 from ...online.base import Policy
 from ...online.play import Run
 from ...oracles.base import Optimum
@@ -86,7 +91,8 @@ def told_of_optimum(optimum: Optimum[Any]) -> dict[str, Any]:
 def settings_of(policy: Any) -> list[Any]:
     """Return the class of a policy and all its settings; of a file that one names, what it holds.
 
-    The settings of a policy that is no dataclass are all that its object holds.
+    The settings of a policy that is no dataclass are all that its object holds. An InputError names what
+    cannot be told apart in another process.
     """
     found: list[Any] = [type(policy).__module__, type(policy).__qualname__]
     names = sorted(getattr(policy, "__dict__", {}))
@@ -97,19 +103,34 @@ def settings_of(policy: Any) -> list[Any]:
         held = Path(value) if isinstance(value, str | os.PathLike) else None
         if held is not None and held.is_file():
             value = hash_of([held], held.parent)
-        found.append([name, _told(value)])
+        try:
+            found.append([name, _told(value)])
+        except (TypeError, ValueError, AttributeError, RecursionError) as error:
+            raise InputError(
+                f"policy: {policy.name}: {name}: {type(value).__name__} cannot be told apart in another "
+                f"process, so that results have no key ({error}); make it in start"
+            ) from error
     return found
 
 
-def _told(value: Any, within: tuple[int, ...] = ()) -> Any:
-    """Return what tells a value in any process: all of an array, what collections and plain objects hold.
+WRITTEN: tuple[type, ...] = (
+    *(type, bytes, complex, range, slice, enum.Enum, PurePath, np.generic, np.ufunc, np.dtype),
+    *(Decimal, Fraction, date, time, timedelta, type(...), type(NotImplemented)),
+)
+"""Of what is of these kinds, how it is written tells all."""
 
-    Anything else is told by how it is written.
+
+def _told(value: Any, within: tuple[int, ...] = ()) -> Any:
+    """Return what tells a value in any process: all of an array, what collections and other objects hold.
+
+    What an object holds is what would be pickled of it; a TypeError says that there is no such thing.
     """
-    if isinstance(value, np.ndarray):
+    if type(value) is np.ndarray and not value.dtype.hasobject:
         return [value.dtype.str, list(value.shape), sha256(np.ascontiguousarray(value).tobytes()).hexdigest()]
     if isinstance(value, int | float | str | None):
         return value
+    if isinstance(value, WRITTEN):
+        return repr(value)
     kind, inside = type(value), (*within, id(value))
     name = [kind.__module__, kind.__qualname__]
     if id(value) in within:
@@ -127,9 +148,21 @@ def _told(value: Any, within: tuple[int, ...] = ()) -> Any:
             value.__kwdefaults__,
         ]
         return [value.__module__, value.__qualname__, _told(held, inside)]
-    written = repr(value)
-    unsaid = written == object.__repr__(value) or dataclasses.is_dataclass(kind)
-    return [*name, _told(vars(value), inside)] if unsaid and hasattr(value, "__dict__") else written
+    compiled = getattr(value, "py_func", None)  # what numba has made of it
+    if isinstance(compiled, FunctionType):
+        return [*name, _told(compiled, inside)]
+    if isinstance(value, ModuleType):
+        return [*name, value.__name__]
+    if kind is np.ndarray:
+        return [*name, list(value.shape), _told(value.tolist(), inside)]
+    if kind.__module__ == "torch.storage":  # PyTorch pickles its address, too
+        return [*name, _told(getattr(value, "_untyped_storage", value).tolist(), inside)]
+    parts = dispatch_table[kind](value) if kind in dispatch_table else value.__reduce_ex__(4)
+    if isinstance(parts, str):  # it lies in a module
+        return [*name, value.__module__, parts]
+    made, arguments, *rest = parts
+    held = [[*one] if isinstance(one, Iterator) else one for one in rest]
+    return [*name, _told([made, arguments, *held], inside)]
 
 
 def source_for(problem: str, function: Callable[..., Any], layers: tuple[str, ...], *others: Any) -> str:
@@ -138,13 +171,18 @@ def source_for(problem: str, function: Callable[..., Any], layers: tuple[str, ..
     That is the function that makes them, all in these layers that is not of another problem, and what others
     have brought: the packages that one of ``others`` comes from.
     """
-    modules = {str(getattr(one, "func", one).__module__) for one in others}
-    foreign = sorted(module for module in modules if module.partition(".")[0] != PACKAGE)
     return key_of(
         source=source_of(layers, (problem.partition("-")[0],)),
         function=source_of_function(function),
-        foreign=[source_of_module(module) for module in foreign],
+        foreign=[*brought_by(*others).values()],
     )
+
+
+def brought_by(*others: Any) -> dict[str, str]:
+    """Return hashes of the source that others have brought, by their modules: none of the package's own."""
+    modules = {str(getattr(one, "func", one).__module__) for one in others}
+    foreign = sorted(module for module in modules if module.partition(".")[0] != PACKAGE)
+    return {module: source_of_module(module) for module in foreign}
 
 
 @cache

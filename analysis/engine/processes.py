@@ -107,7 +107,7 @@ class Worker:
         assert self._process.stdin is not None and self._process.stdout is not None  # noqa: S101, PT018 - for types
         self._into, self.out = self._process.stdin, self._process.stdout
         os.set_blocking(self.out.fileno(), False)
-        self._rest, self.source, self.dead = bytearray(), "", False
+        self._rest, self.source, self.changed, self.dead = bytearray(), "", "", False
         self.pid = self._process.pid
         self.cell: Cell | None = None
         self.kept: list[tuple[Cell, Answer]] = []
@@ -150,6 +150,7 @@ class Worker:
             message = json.loads(line)
             self.fraction = message.get("fraction", self.fraction)
             self.source = message.get("source", self.source)
+            self.changed = message.get("changed", self.changed)
             if "begun" in message:
                 self._clock.stop(False)
                 self._clock.start()
@@ -169,8 +170,7 @@ class Worker:
         state, why, exceeded = State.FAILED, "", dict[str, float]()
         if self.dead:
             status = self._process.wait()
-            how = f"by {signal.Signals(-status).name}" if status < 0 else f"with status {status}"
-            why = f"its process ended {how}"
+            why = f"its process ended {_ended(status)}"
         elif self._clock.stands > LOADING:
             why = f"its libraries or kernels were not loaded within {LOADING:g} s"
         elif limits.seconds is not None and self._clock.seconds > limits.seconds:
@@ -188,6 +188,14 @@ class Worker:
         self._process.wait()
         self._into.close()
         self.out.close()
+
+
+def _ended(status: int) -> str:
+    """Return how a process with this status ended."""
+    if status >= 0:
+        return f"with status {status}"
+    named = -status in [*signal.Signals]
+    return f"by {signal.Signals(-status).name}" if named else f"by signal {-status}"
 
 
 class Processes:
@@ -218,11 +226,11 @@ class Processes:
         """Yield what became of cells as they end; now and then nothing, so that progress can be told.
 
         A cell whose process dies is begun again, up to :data:`DEATHS` times. What a process answers that runs
-        other source than there was at the last look (:func:`.cells.look_again`) is not taken: that, or that
-        processes end before they can do anything, is an EngineError.
+        other source than there was at the last look (:func:`.cells.look_again`) is not taken: that, a cell's
+        own ChangedError, or that processes end before they can do anything, is an EngineError.
         """
         waiting = deque((cell, 1) for cell in cells)
-        false_starts, stranger = 0, None
+        false_starts, other = 0, ""
         for worker in [one for one in self._workers if one.is_strange]:
             self._drop(worker)  # of a run before the last look
         try:
@@ -233,15 +241,16 @@ class Processes:
                 for worker in tuple(self._workers):
                     found = [*self._look(worker, waiting)]
                     if worker.is_strange:
-                        stranger = worker
+                        other = f"process {worker.pid}: its source of clairvoyant: {changed()}"
                     else:
                         ended += found
+                    other = other or worker.changed
                     if worker.dead:
                         false_starts = 0 if worker.ready else false_starts + 1
                         self._drop(worker)
                 yield ended
-                if stranger is not None:
-                    raise EngineError(f"process {stranger.pid}: its source of clairvoyant: {changed()}")
+                if other:
+                    raise EngineError(other)
                 if false_starts >= FALSE_STARTS:
                     raise EngineError(f"{false_starts} workers in a row ended before they could do anything")
         finally:  # nobody waits for what is still being run

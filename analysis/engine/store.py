@@ -53,7 +53,7 @@ SELECT = f"SELECT {', '.join(KINDS)} FROM cell"  # noqa: S608 - these names alon
 INSERT = f"INSERT OR REPLACE INTO cell VALUES ({', '.join(f':{name}' for name in KINDS)})"  # noqa: S608
 RENAME = (
     "UPDATE cell SET name = :name, function = :function, arguments = :arguments "
-    "WHERE key = :key AND function <> :function"
+    "WHERE key = :key AND (function <> :function OR json_extract(arguments, '$.passing'))"
 )
 USE = "UPDATE cell SET used = :used WHERE key = :key AND used < :used"
 
@@ -93,7 +93,10 @@ class Store:
         self._write(INSERT, [_packed(_row(cell, answer, self._use)) for cell, answer in answers])
 
     def rename(self, cells: Iterable[Cell]) -> None:
-        """Let what is known of cells bear their names and arguments where another function has found it."""
+        """Let what is known of cells bear their names and arguments, unless a sweep has given it others.
+
+        That is where another function has found it, or by arguments that say that they are ``passing``.
+        """
         self._write(RENAME, [_packed(_told_of(cell)) for cell in cells])
 
     def forget(self, keys: Iterable[str]) -> None:
@@ -317,18 +320,19 @@ def _mark(path: Path) -> None:
     """Make a file that says which process writes; refuse if one is there whose process still runs."""
     here = os.uname().nodename
     try:
-        with path.open("x") as stream:
-            stream.write(f"{here} {os.getpid()}")
+        stream = path.open("x")
     except FileExistsError as error:
         host, _, process = path.read_text().partition(" ")
         if host != here or (process.isdigit() and _runs(int(process))):
-            raise InputError(
-                f"{path}: process {process} on {host} writes this store; delete the file if it is gone"
-            ) from error
+            who = f"process {process} on {host}" if host else "a process that does not say which"
+            raise InputError(f"{path}: {who} writes this store; delete the file if it is gone") from error
         path.unlink(missing_ok=True)
         _mark(path)
     except OSError as error:
         raise InputError(f"{path}: cannot be written: {reason(error)}") from error
+    else:
+        with _undone(path, path.unlink), stream:
+            stream.write(f"{here} {os.getpid()}")
 
 
 def _runs(process: int) -> bool:

@@ -86,6 +86,8 @@ def write(out: Any, message: dict[str, Any]) -> None:
 def answer(task: dict[str, Any], out: Any) -> dict[str, Any]:
     """Run a cell; return its result, or the traceback of what it raised, and its seconds.
 
+    Of a ChangedError only what it says is returned: there is no answer.
+
     What it finds on its way is taken from a store if one is named, and told to who writes that.
     """
 
@@ -108,7 +110,11 @@ def answer(task: dict[str, Any], out: Any) -> dict[str, Any]:
             result = function(task["arguments"], _reporter(out))
         message = {"result": result, "seconds": stopwatch.now() - begin}
         json.dumps(message)
-    except (Exception, SystemExit):  # noqa: BLE001 - it is told to who handed out the cell
+    except (Exception, SystemExit) as error:  # noqa: BLE001 - it is told to who handed out the cell
+        from .cells import ChangedError
+
+        if isinstance(error, ChangedError):
+            return {"changed": str(error)}
         return {"error": traceback.format_exc(), "seconds": stopwatch.now() - begin}
     return message
 

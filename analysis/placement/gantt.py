@@ -13,7 +13,7 @@ from ...models.base import InputError
 from ...models.placement.instance import PlacementInstance
 from ...models.placement.jobs import TICKS
 from ...models.placement.schedule import Schedule
-from ..plots import INK, PALETTE, embolden, new_figure, stacked_rows, time_unit
+from ..plots import INK, PALETTE, embolden, new_figure, plain, stacked_rows, time_unit
 from .measures import schedule_of
 
 if TYPE_CHECKING:
@@ -149,9 +149,9 @@ def _draw(ax: Axes, charts: Mapping[str, Chart], schedules: Mapping[str, Schedul
         ends = enumerate(zip(laid.tops[:-1], laid.tops[1:], strict=True))
         middles |= {top + (a + b - 1) / 2: f"machine {k}" for k, (a, b) in ends}
     if len(names) <= NAMED_ROWS:
-        ax.set_yticks(np.arange(len(names)), names)
+        ax.set_yticks(np.arange(len(names)), [*map(plain, names)])
     else:
-        ax.set_yticks([*middles], [*middles.values()])
+        ax.set_yticks([*middles], [*map(plain, middles.values())])
     embolden(ax, charts if len(charts) > 1 else ())
     ax.tick_params(axis="y", length=0)
     ax.set_ylim(max(1, len(names)) - 0.5, -0.5)

@@ -116,12 +116,14 @@ def write_report(
     oracles: Mapping[str, OracleEntry],
     papers: Mapping[str, Paper],
     failed: Mapping[str, str] | None = None,
+    chosen: str = "",
 ) -> Path:
     """Write ``index.html`` and a page per problem into the folder of an audit; return the first one's path.
 
     The pages link to the figures and counterexamples that the audit of this mode and seed wrote there. Facts
-    about the instances and papers are by problem; ``failed`` says why claims have no finding. Pages of an
-    earlier audit of other problems stay, and the first page links to them apart.
+    about the instances and papers are by problem; ``failed`` says why claims have no finding, ``chosen`` by
+    which options of the command what is in it was chosen. Pages of an earlier audit of other problems stay,
+    and the first page links to them apart.
     """
     make_folder(out)
     results: dict[str, list[tuple[Claim, Finding]]] = {}
@@ -132,7 +134,7 @@ def write_report(
     environment.globals.update(
         mode=mode,
         seed=seed,
-        command=partial(command, context=Context(mode, seed)),
+        command=partial(command, context=Context(mode, seed), chosen=chosen),
         size=lambda claim: (out / counterexample_file(claim)).stat().st_size,
         players=policies,
     )
@@ -170,13 +172,16 @@ class Shown(NamedTuple):
     left_out: Mapping[str, str]  # who does not play, and why
 
 
-def write_leaderboard(out: Path, boards: Sequence[Shown]) -> Path:
-    """Write the page of the leaderboards, and its pictures, into the folder of a report; return its path."""
+def write_leaderboard(out: Path, boards: Sequence[Shown], chosen: str = "") -> Path:
+    """Write the page of the leaderboards, and its pictures, into the folder of a report; return its path.
+
+    ``chosen`` are the options of the command.
+    """
     make_folder(out / "figures")
     for board in boards:
         write_whole(out / figure_file(board.figure), f"{board.figure.svg}\n".encode())
     environment = _environment()
-    environment.globals["command"] = lambda _claim: "clairvoyant leaderboard"
+    environment.globals["command"] = lambda _claim: f"clairvoyant leaderboard{chosen}"
     template = environment.get_template("leaderboard.html")
     audited = (out / PAGE).is_file()
     page = template.render(boards=boards, audited=audited, fresh=partial(next, count(1)))

@@ -14,7 +14,7 @@ from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
 from . import api, tables
-from .analysis.engine.cells import Cell, State, look_again
+from .analysis.engine.cells import Cell, State, look_again, raised
 from .analysis.engine.engine import Interrupted, Progress, run_cells
 from .analysis.engine.kept import believed
 from .analysis.engine.processes import Processes
@@ -94,7 +94,8 @@ class Comparison:
     def pairs(self) -> DataFrame:
         """Return one row per two policies: by how much the total of the first is above that of the other.
 
-        Policies with infeasible decisions are left out: their totals were not possible.
+        Policies with infeasible decisions are left out: their totals were not possible. Two policies are
+        compared on the instances that both have played, and left out if there are none.
 
         ``difference`` is the mean over instances, between ``from`` and ``to`` with 95 % by Student's t; ``p``
         is that of Wilcoxon's signed-rank test, corrected after Holm for the number of pairs.
@@ -106,7 +107,8 @@ class Comparison:
         totals = self.frame.groupby(["policy", "instance"], sort=False)["total"].mean().unstack()
         broken = {*self.frame.loc[self.frame["infeasible"] > 0, "policy"]}
         names = [name for name in dict.fromkeys(self.frame["policy"]) if name not in broken]
-        found = [(a, b, paired(totals.loc[a], totals.loc[b])) for a, b in combinations(names, 2)]
+        both = ((a, b, totals.loc[[a, b]].dropna(axis="columns")) for a, b in combinations(names, 2))
+        found = [(a, b, paired(of.loc[a], of.loc[b])) for a, b, of in both if of.size]
         rows = [
             {"policy": a, "other": b, **dict(zip(("difference", "from", "to"), one.difference, strict=True))}
             for a, b, one in found
@@ -128,7 +130,7 @@ class Comparison:
 
         A thick bar is the certified interval of the mean, a thin one that for the mean of the kind.
         """
-        from .analysis.plots import MARKERS, looks_of, new_figure
+        from .analysis.plots import MARKERS, looks_of, new_figure, plain
 
         axes = new_figure(height=1.0 + 0.35 * self.frame["policy"].nunique())[1] if ax is None else ax
         told = self.summary()
@@ -149,7 +151,7 @@ class Comparison:
                 )
             axes.plot([low, high], level, "-", color=look.colour, lw=5, solid_capstyle="butt")
             axes.plot([low], [place], MARKERS[look.place], color=look.colour, ms=6)
-        axes.set_yticks(range(len(told)), told["policy"])
+        axes.set_yticks(range(len(told)), [*map(plain, told["policy"])])
         axes.set_ylim(len(told) - 0.5, -0.5)
         unit = f" ({self.unit})" if self.unit and self.measure != "ratio" else ""
         thin = "" if told["from"].isna().all() else "; thin lines: the mean of the kind, 95 %"
@@ -270,7 +272,9 @@ def _computed(
             file = Path(folder, f"{i}.json")
             instance.save(file)
             made = Recipe(block.problem, file=str(file)).cell("", source)
-            made = replace(made, name=name, arguments={**made.arguments, "instance": name})
+            # the file is gone soon, so that a sweep may rename what it finds
+            told = {**made.arguments, "instance": name, "passing": True}
+            made = replace(made, name=name, arguments=told)
             cells |= {
                 (name, sort.name, sort.arguments.get("policy_seed")): sort.cell(made, instance.digest())
                 for sort in sorts
@@ -293,7 +297,7 @@ def _computed(
 
 def _told(trace: str) -> tuple[str, str]:
     """Return the type of an error and what it says, by its traceback; with its place in code of one's own."""
-    last = ["", *trace.strip().splitlines()][-1]
+    last = raised(trace)
     kind, _, text = last.partition(": ")
     if "." in kind:  # an error of ours
         return kind, text

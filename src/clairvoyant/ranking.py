@@ -10,6 +10,8 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from . import api
 from .analysis.engine.engine import Progress
 from .comparing import Comparison, compare, players_of
@@ -66,9 +68,9 @@ class Leaderboard:
         minimised = find(self.problem).part("instance").minimised
         frame.insert(1, "family", [self.families[name] for name in frame["instance"]])
         value, bound, total = frame["optimum_value"], frame["optimum_bound"], frame["total"]
-        low, high = (bound / total, value / total) if minimised else (total / bound, total / value)
+        ends = (bound / total, value / total) if minimised else (total / bound, total / value)
         known = (total > 0.0) & (bound > 0.0) if minimised else (bound > 0.0) & (value > 0.0)
-        frame["low"], frame["high"] = low.where(known), high.where(known)
+        frame["low"], frame["high"] = np.minimum(*ends).where(known), np.maximum(*ends).where(known)
         return frame
 
     def summary(self) -> DataFrame:

@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, Any
 
 from . import api
 from .analysis.engine import identity
-from .analysis.engine.cells import Answer, Cell, State, hash_of, key_of, look_again
+from .analysis.engine.cells import Answer, Cell, ChangedError, State, hash_of, key_of, look_again
 from .analysis.engine.engine import Executor, Progress, run_cells, stands
 from .analysis.engine.kept import believed, signed
 from .analysis.engine.processes import Limits, Processes
@@ -133,7 +133,18 @@ def played(arguments: Mapping[str, Any], report: Callable[[float], None]) -> dic
         raise InputError(
             f"policy: {policy.name}: what it holds, or a file that it names, is not what was meant"
         )
-    return signed(arguments["key"], told_of(policy, instance, arguments["policy_seed"], report))
+    _refuse_changed(policy, instance, arguments)  # as it was loaded
+    told = told_of(policy, instance, arguments["policy_seed"], report)
+    _refuse_changed(policy, instance, arguments)  # what was loaded meanwhile
+    return signed(arguments["key"], told)
+
+
+def _refuse_changed(policy: Policy, instance: Instance, arguments: Mapping[str, Any]) -> None:
+    """Raise a ChangedError if somebody's source is not that which the key of a run was made of."""
+    now, meant = identity.brought_by(policy, type(instance)), arguments["brought"]
+    for module in sorted(now.keys() | meant.keys()):
+        if now.get(module) != meant.get(module):
+            raise ChangedError(f"{module}: its source, or that of what it imports, changed meanwhile")
 
 
 def told_of(policy: Policy, instance: Instance, seed: int, report: Callable[[float], None]) -> dict[str, Any]:
@@ -216,6 +227,7 @@ class Block:
                 parts = identity.parts_of_run(policy, seed, kind, measures)
                 settings = key_of(settings=parts["settings"])
                 told = {"policy": spec, "policy_seed": seed, "settings": settings}
+                told["brought"] = identity.brought_by(policy, kind)
                 found.append(Sort(spec, identity.PLAYED, told, parts))
         return found
 
@@ -567,8 +579,11 @@ def _answers(rows: Iterable[Mapping[str, Any]]) -> dict[str, Answer]:
 
 
 def _known(row: Mapping[str, Any]) -> bool:
-    """Return whether the problem of a row is installed; say so if it is not."""
-    problem = row["arguments"]["recipe"]["problem"]
+    """Return whether the problem of a row is installed; say so if it is not, or if none is named."""
+    problem = row["arguments"].get("recipe", {}).get("problem")
+    if problem is None:
+        log.warning("what is kept as %s does not say of which instance it is; it is left out", row["key"])
+        return False
     if problem in problems():
         return True
     log.warning("results of problem %r are left out: it is not installed", problem)
@@ -578,12 +593,14 @@ def _known(row: Mapping[str, Any]) -> bool:
 def _newest(rows: Iterable[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
     """Return what no later row replaces: one of the same instance, policy or oracle, settings and seed.
 
-    What is named in the same way is the same, and what is the same by another name, too.
+    What is named in the same way is the same, and what is the same by another name, too; but a file may hold
+    another instance by now.
     """
     kept, seen = [], set[str]()
     for row in sorted(rows, key=lambda row: (row["computed"], row["used"]), reverse=True):
         arguments = row["arguments"]
-        instances = (arguments.get("digest"), arguments["recipe"])
+        digest, recipe = arguments.get("digest"), arguments["recipe"]
+        instances = (digest, None if digest and recipe.get("file") else recipe)
         whats = (
             (arguments.get("settings"), arguments.get("policy"))
             if "policy" in arguments

@@ -10,6 +10,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
+from clairvoyant.analysis.engine.cells import ChangedError
 from clairvoyant.models import stopwatch
 
 Arguments = dict[str, Any]
@@ -44,6 +45,14 @@ def kills_itself(arguments: Arguments, _report: Report) -> int:
     if begun < arguments["times"]:
         os.kill(os.getpid(), signal.SIGKILL)
     return begun
+
+
+def dies_of(arguments: Arguments, _report: Report) -> None:
+    os.kill(os.getpid(), arguments["signal"])
+
+
+def rests_on_what_changed(_arguments: Arguments, _report: Report) -> None:
+    raise ChangedError("mine: its source changed meanwhile")
 
 
 def prints(_arguments: Arguments, _report: Report) -> str:

@@ -378,6 +378,21 @@ def test_the_mark_of_a_process_that_is_gone_is_no_hindrance(tmp_path: Path) -> N
     mark.write_text("elsewhere 1")
     with pytest.raises(InputError, match="process 1 on elsewhere"):
         store.open_store(tmp_path / "a.jsonl")
+    mark.write_text("")
+    with pytest.raises(InputError, match=r"a process that does not say which writes this store; delete the"):
+        store.open_store(tmp_path / "a.jsonl")
+
+
+def test_a_mark_that_cannot_be_written_is_not_left_behind(tmp_path: Path) -> None:
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (0, before[1]))
+    try:
+        with pytest.raises(InputError, match=r"a.jsonl.lock: cannot be used: File too large"):
+            store.open_store(tmp_path / "a.jsonl")
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+    assert not [*tmp_path.iterdir()]
+    store.open_store(tmp_path / "a.jsonl").close()
 
 
 # Keys
@@ -484,6 +499,38 @@ def test_a_cell_whose_process_is_killed_is_begun_again(times: int, state: State,
     assert (found.state, found.attempts) == (state, 3)
     assert len(list(tmp_path.iterdir())) == 3
     assert found.error == ("" if state is State.DONE else "its process ended by SIGKILL")
+
+
+def test_a_signal_without_a_name_is_told_by_its_number() -> None:
+    found = run(cell("dies_of", signal=40), cell("square", n=5), count=1)
+    assert found["dies_of"].error == "its process ended by signal 40"
+    assert found["square"].result == 25
+
+
+def test_what_rests_on_what_changed_is_no_answer() -> None:
+    found: list[Any] = []
+    with Processes(1) as executor:
+        running = executor.run([cell("rests_on_what_changed"), cell("square", n=5)])
+        with pytest.raises(EngineError, match=r"^mine: its source changed meanwhile$"):
+            found.extend(itertools.chain.from_iterable(running))
+    assert found == []
+
+
+PLACE = 'Traceback (most recent call last):\n  File "a.py", line 1, in f\n    g()\n    ^^^\n'
+
+
+@pytest.mark.parametrize(
+    ("error", "line"),
+    [
+        ("its process ended by SIGKILL", "its process ended by SIGKILL"),
+        ("", ""),
+        (f"{PLACE}ValueError: a\n", "ValueError: a"),
+        (f"{PLACE}ValueError: server 3\n  while reading\n  table B\n", "ValueError: server 3"),
+        (f"{PLACE}ValueError: a\n\nDuring that:\n\n{PLACE}KeyError: b\nwith a note\n", "KeyError: b"),
+    ],
+)
+def test_what_was_raised_is_its_first_line(error: str, line: str) -> None:
+    assert cells.raised(error) == line
 
 
 @pytest.mark.parametrize("name", ["never_ends", "stops_the_clock_in_a_copy"])

@@ -14,6 +14,7 @@ from clairvoyant.analysis.statistics import (
     growth_exponent,
     mean_band,
     mean_interval,
+    paired,
 )
 from clairvoyant.models.base import InputError
 
@@ -50,6 +51,13 @@ def test_the_interval_covers_the_mean_as_often_as_it_says() -> None:
     band = mean_band(np.random.default_rng(1).normal(7.0, 3.0, size=(4, 4000)), confidence=0.9)
     covered = np.mean((band.low <= 7.0) & (band.high >= 7.0))
     assert abs(covered - 0.9) < 4 * math.sqrt(0.09 / 4000)
+
+
+def test_rounding_is_no_difference() -> None:
+    x = 51.67034084532541
+    found = paired([np.nextafter(x, np.inf)] * 12, [x] * 12)
+    assert (found.p, found.difference.mean, found.difference.low) == (1.0, 0.0, 0.0)
+    assert paired([1e12] * 12, [1e12 + 10.0] * 12).p < 0.001
 
 
 def test_a_power_law_has_its_exponent() -> None:

@@ -469,7 +469,9 @@ def test_audit_checks_the_claims_that_are_asked_for(run: Run, tmp_path: Path) ->
     assert data["passed"] is True
     assert [row["id"] for row in data["claims"]] == [wanted]
     assert Path(data["report"]) == tmp_path / "index.html"
-    assert wanted in (tmp_path / "index.html").read_text(encoding="utf-8")
+    page = (tmp_path / "index.html").read_text(encoding="utf-8")
+    assert wanted in page
+    assert f"To reproduce these pages: <code>clairvoyant audit --claim {wanted} --quick</code>" in page
 
 
 # Bad input

@@ -8,12 +8,15 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
+from matplotlib.cbook import is_math_text
 
 import clairvoyant as cv
 from clairvoyant import comparing
 from clairvoyant.analysis.engine.engine import Interrupted
 from clairvoyant.analysis.engine.processes import Processes
+from clairvoyant.comparing import Comparison
 from clairvoyant.models.base import ClairvoyantError, InputError
 
 Run = Callable[..., Any]  # of tests/front/conftest.py
@@ -92,6 +95,36 @@ def test_a_comparison_and_a_sweep_take_what_the_other_has_found(tmp_path: Path, 
     theirs = swept.dropna(subset="policy").iloc[0]
     assert (mine["total"], mine["seconds"]) == (theirs["total"], theirs["seconds"])
     assert (mine["low"], mine["high"]) == (theirs["regret_low"], theirs["regret_high"])
+
+
+def test_what_a_comparison_has_found_bears_the_names_of_a_sweep(tmp_path: Path) -> None:
+    plan = {"problem": "selection", "size": "tiny", "policies": ["cucb"], "options": {"servers": 2}}
+    cv.compare(cv.generate("selection", "tiny", 0, servers=2), "cucb", optimum=False, store=tmp_path / "s")
+    (swept,) = cv.sweep({"sweep": [plan]}, store=tmp_path / "s").to_dict("records")
+    (kept,) = cv.results(tmp_path / "s").to_dict("records")
+    assert (kept["instance"], kept["option.servers"]) == (swept["instance"], 2)
+    cv.compare(cv.generate("selection", "tiny", 0, servers=2), "cucb", optimum=False, store=tmp_path / "s")
+    (again,) = cv.results(tmp_path / "s").to_dict("records")
+    assert again["instance"] == swept["instance"]
+
+
+def test_pairs_are_of_what_both_have_played() -> None:
+    rows = [(p, i, {"a": 3.0, "b": 1.0, "c": 2.0}[p]) for p in "abc" for i in range(4) if p != "c" or i < 2]
+    frame = pd.DataFrame(rows, columns=["policy", "instance", "total"]).assign(infeasible=0)
+    found = Comparison("admission", "", "", frame).pairs().set_index(["policy", "other"])
+    assert found["difference"].to_dict() == {("a", "b"): 2.0, ("a", "c"): 1.0, ("b", "c"): -1.0}
+    apart = frame[(frame["policy"] != "c") & ~((frame["policy"] == "a") & (frame["instance"] < 2))]
+    lone = pd.concat([apart, frame[frame["policy"] == "c"]])
+    assert [*Comparison("admission", "", "", lone).pairs()["other"]] == ["b", "c"]
+
+
+def test_labels_may_have_dollars(jobs: list[cv.Instance], tmp_path: Path) -> None:
+    found = cv.compare(jobs[0], {"$x^$": "drf", "a$_$b": "fifo"}, optimum=False, store=tmp_path / "s")
+    ax = found.plot()
+    ax.figure.canvas.draw()
+    shown = [text.get_text() for text in ax.get_yticklabels()]
+    assert not any(map(is_math_text, shown))
+    assert [text.replace(r"\$", "$") for text in shown] == ["$x^$", "a$_$b"]
 
 
 @pytest.mark.parametrize("mine", [False, True])

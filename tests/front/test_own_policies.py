@@ -1,6 +1,7 @@
 """Policies of one's own: found by module or file, played, checked, and made from a template."""
 
 import ast
+import importlib
 import json
 import os
 import subprocess
@@ -17,8 +18,9 @@ import numpy as np
 import pytest
 
 import clairvoyant as cv
-from clairvoyant import api, locating, templates, testing
-from clairvoyant.analysis.engine import identity
+from clairvoyant import api, locating, sweeping, templates, testing
+from clairvoyant.analysis.engine import cells, identity
+from clairvoyant.analysis.engine.cells import Answer, State
 from clairvoyant.problems import OURS, Problem, find
 from clairvoyant.testing import CHECKS, UncheckedWarning, check_policy
 
@@ -184,6 +186,43 @@ def test_a_run_is_known_by_the_source_of_its_policy_and_of_what_that_imports(
     assert len({*found}) == 3
 
 
+def test_a_module_may_be_called_as_one_of_pythons(there: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A script finds what lies beside it first."""
+    monkeypatch.syspath_prepend(there)
+    monkeypatch.delitem(sys.modules, "sched", raising=False)
+    (there / "uses_for_tests.py").write_text("import json, os.path, math, sys, sched\n")
+    sources = []
+    for rate in (0.5, 0.25):
+        (there / "sched.py").write_text(f"RATE = {rate}\n")
+        sys.modules.pop("uses_for_tests", None)
+        importlib.import_module("uses_for_tests")
+        sources.append(cells.sources_of_module("uses_for_tests"))
+    assert sources[0].keys() == sources[1].keys() == {"uses_for_tests", "sched"}
+    assert sources[0]["sched"] != sources[1]["sched"]
+
+
+@pytest.mark.parametrize("when", ["before", "while it is played"])
+def test_a_run_of_other_source_than_its_key_is_of_is_no_answer(when: str, there: Path) -> None:
+    text = "import rate_for_tests\n" + MINE.replace(
+        "        self.decision", "        CHANGE\n        self.decision"
+    )
+    change = "__import__('pathlib').Path('rate_for_tests.py').write_text('RATE = 0.125')"
+    (there / "rate_for_tests.py").write_text("RATE = 0.5\n")
+    (there / "mine_for_tests.py").write_text(text.replace("CHANGE", change if when != "before" else "pass"))
+    plan = {"problem": "allocation", "files": ["x.json"], "policies": ["mine_for_tests.py:Mine"]}
+    made = sweeping.Plan.read({"sweep": [plan]}).made()
+    answers = {one.key: Answer(State.DONE, {"digest": cv.load("x.json").digest()}) for _, one in made}
+    (cell,) = sweeping._cells(made, answers)
+    if when == "before":
+        (there / "rate_for_tests.py").write_text("RATE = 0.25\n")
+    with pytest.raises(cells.ChangedError, match=r"^mine_for_tests: its source, or that of what it imports"):
+        sweeping.played(cell.arguments, lambda _part: None)
+    (there / "rate_for_tests.py").write_text("RATE = 0.5\n")
+    (there / "mine_for_tests.py").write_text(text.replace("CHANGE", "pass"))
+    if when == "before":
+        assert sweeping.played(cell.arguments, lambda _part: None)["infeasible"] == 0
+
+
 def test_what_has_changed_since_it_was_loaded_is_played_as_it_is_now(there: Path) -> None:
     (there / "rate_for_tests.py").write_text("RATE = 0.5\n")
     text = MINE.replace("= 0.5", "= RATE")
@@ -195,10 +234,21 @@ def test_what_has_changed_since_it_was_loaded_is_played_as_it_is_now(there: Path
     assert cv.make_policy("mine_for_tests.py:Mine").share == 0.125
 
 
+HELD = (
+    *("number", "generator", "method", "table", "objects", "masked", "compiled", "pattern", "module"),
+    *("partial", "layer"),
+)
+
+
 def test_what_a_class_of_ones_own_holds_is_told_alike_by_every_process(there: Path) -> None:
-    """Neither where objects lie nor the order of sets, which differ from one process to another, is told."""
+    """Neither where objects lie nor the order of sets, which differ from one process to another, is told.
+
+    But all that is in them: a number in the middle of a table, or of a layer, is not written by ``repr``.
+    """
+    pytest.importorskip("torch")
     (there / "holder_for_tests.py").write_text(HOLDER)
-    command = [sys.executable, "-c", "import holder_for_tests as h; print(h.told(3), h.told(4))"]
+    keys = f"[h.told(many, of) for of in {HELD} for many in (3, 4)]"
+    command = [sys.executable, "-c", f"import holder_for_tests as h; print(*{keys})"]
     folders = os.pathsep.join([str(there), *sys.path])
     found = [
         subprocess.run(
@@ -211,20 +261,31 @@ def test_what_a_class_of_ones_own_holds_is_told_alike_by_every_process(there: Pa
         for seed in ("1", "2")
     ]
     assert found[0] == found[1]
-    assert found[0][0] != found[0][1]
+    assert len({*found[0]}) == 2 * len(HELD)
 
 
 HOLDER = """
+import functools
+import math
+import re
 from dataclasses import dataclass
+
+import numba
+import numpy as np
+import pandas as pd
 
 from clairvoyant.analysis.engine.cells import key_of
 from clairvoyant.analysis.engine.identity import settings_of
 
 
 class Inside:
-    def __init__(self, many):
+    def __init__(self, many, of):
         self.of, self.self = {"names": {"a", "b", "c", "d", "e"}}, [self]
         self.add = lambda more: more + many
+        self.held = HELD[of](many)
+
+    def method(self):
+        pass
 
 
 @dataclass
@@ -233,13 +294,56 @@ class Pair:
 
 
 class Mine:
-    def __init__(self, many):
-        self.pair = Pair(Inside(many))
+    name = "mine"
+
+    def __init__(self, many, of):
+        self.pair = Pair(Inside(3, of))  # of which all differs by what it holds alone
+        self.pair.inside.held = HELD[of](many)
 
 
-def told(many):
-    return key_of(settings=settings_of(Mine(many)))
+def table(many):
+    return pd.DataFrame({"a": np.arange(200.0) + many * (np.arange(200) == 100), "b": ["x"] * 200})
+
+
+def layer(many):
+    import torch
+
+    made = torch.nn.Linear(40, 40)
+    torch.nn.init.zeros_(made.bias)
+    torch.nn.init.constant_(made.weight, 1.0)
+    made.weight.data[20, 20] = many
+    return made
+
+
+HELD = {
+    "number": lambda many: many,
+    "generator": np.random.default_rng,
+    "method": lambda many: Inside(many, "number").method,
+    "table": table,
+    "objects": lambda many: np.array([many, "x", None], dtype=object),
+    "masked": lambda many: np.ma.masked_array(np.zeros(5), mask=np.arange(5) == many),
+    "compiled": lambda many: numba.njit(lambda x: x + many),
+    "pattern": lambda many: re.compile(f"a{many}"),
+    "module": lambda many: {3: math, 4: re}[many],
+    "partial": lambda many: functools.partial(max, many),
+    "layer": layer,
+}
+
+
+def told(many, of):
+    return key_of(settings=settings_of(Mine(many, of)))
 """
+
+
+def test_what_no_other_process_can_tell_is_refused_by_its_name(there: Path) -> None:
+    (there / "locked_for_tests.py").write_text(
+        MINE.replace("    def start", "    def __post_init__(self):\n        pass\n\n    def start").replace(
+            "share: float = 0.5", "share: object = __import__('threading').Lock()"
+        )
+    )
+    policy = cv.make_policy("locked_for_tests.py:Mine", "allocation")
+    with pytest.raises(cv.InputError, match=r"policy: locked_for_tests.py:Mine: share: lock cannot be told"):
+        identity.settings_of(policy)
 
 
 @pytest.mark.parametrize(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import html
 import itertools
 import math
 import os
@@ -12,12 +13,14 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 
 import clairvoyant as cv
-from clairvoyant import api, problems
+from clairvoyant import api, problems, ranking
 from clairvoyant.analysis.stage import Family, Stage
 from clairvoyant.analysis.statistics import mean_interval
+from clairvoyant.comparing import Comparison
 
 Run = Callable[..., Any]  # of tests/front/conftest.py
 SEEDS = range(3)
@@ -178,6 +181,13 @@ def test_the_board_says_who_was_infeasible(staged: Callable[..., Any]) -> None:
     )
 
 
+def test_the_ends_of_a_negative_share_are_in_order() -> None:
+    told = {"instance": "a", "policy": "p", "total": -2.0, "optimum_value": 5.0, "optimum_bound": 10.0}
+    frame = pd.DataFrame([told | dict.fromkeys(("low", "high"), math.nan)])
+    board = ranking.Leaderboard("admission", Comparison("admission", "", "", frame), {"a": "f"}, {}, {})
+    assert board.to_frame()[["low", "high"]].to_numpy().tolist() == [[-0.4, -0.2]]
+
+
 def test_what_earns_nothing_beside_nothing_has_no_share(staged: Callable[..., Any]) -> None:
     options: dict[str, Any] = {"size": "tiny", "jobs": 0}
     digests = [api.generate("admission", seed=seed, **options).digest() for seed in SEEDS]
@@ -264,6 +274,7 @@ class TestCommand:
         page = (tmp_path / "reports/leaderboard.html").read_text("utf-8")
         assert "<svg" in page
         assert 'href="index.html"' not in page
+        assert "To reproduce these pages: <code>clairvoyant leaderboard --problem admission</code>" in page
         assert (tmp_path / "reports/leaderboard-admission.csv").read_text("utf-8").count("\n") > 20
         assert ran
         ran.clear()
@@ -273,6 +284,18 @@ class TestCommand:
         rows = again.json["leaderboards"]["admission"]
         assert {row["policy"] for row in rows} == {"oasis", "fifo", "drf", "rrh"}
         assert (tmp_path / "reports/leaderboard.html").read_text("utf-8") == page
+
+    def test_a_page_is_made_again_by_its_command(
+        self, run: Run, tmp_path: Path, staged: Callable[..., Any]
+    ) -> None:
+        staged("admission")
+        (tmp_path / "my traces").mkdir()
+        given = ("--policy", "fifo:workers=2", "--traces", tmp_path / "my traces")
+        found = run("leaderboard", "--problem", "admission", *given, "--out", tmp_path)
+        assert found.status == 0, found.err
+        page = html.unescape((tmp_path / "leaderboard.html").read_text("utf-8"))
+        wanted = f"--problem admission --policy fifo:workers=2 --traces '{tmp_path}/my traces'</code>"
+        assert f"<code>clairvoyant leaderboard {wanted}" in page
 
     def test_a_policy_needs_a_problem(self, run: Run, tmp_path: Path) -> None:
         found = run("leaderboard", "--policy", "fifo", "--out", tmp_path)

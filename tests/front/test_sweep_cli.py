@@ -181,6 +181,17 @@ def test_a_store_is_looked_at_and_emptied(run: Run, tmp_path: Path, monkeypatch:
     assert "cells: none" in run("store").out
 
 
+@pytest.mark.usefixtures("known")
+def test_what_is_read_is_not_written_over(run: Run, plan: Path, store: Path, tmp_path: Path) -> None:
+    named = plan.rename(tmp_path / "plan.csv")
+    before = named.read_bytes()
+    assert run("sweep", named, "--out", named).err.endswith("plan.csv: cannot be written: it is read\n")
+    assert named.read_bytes() == before
+    kept = shutil.copyfile(store, tmp_path / "store.csv")
+    assert run("store", "--store", kept, "--out", kept).err.endswith("cannot be written: it is read\n")
+    assert kept.read_bytes() == store.read_bytes()
+
+
 def test_a_sweep_leaves_no_larger_store_than_it_may(
     plan: Path, computed: Path, store: Path, run: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:

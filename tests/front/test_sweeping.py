@@ -21,7 +21,7 @@ import pandas as pd
 import pytest
 
 import clairvoyant as cv
-from clairvoyant import sweeping
+from clairvoyant import api, sweeping
 from clairvoyant.analysis.admission import experiments as admission
 from clairvoyant.analysis.allocation import experiments as allocation
 from clairvoyant.analysis.engine import identity, worker
@@ -325,17 +325,18 @@ def test_optimum_and_totals_of_different_versions_are_not_compared(
 
 
 def test_an_instance_that_is_made_otherwise_now_takes_the_place_of_the_old(
-    store: Path, tmp_path: Path, versions: Callable[..., pd.DataFrame]
+    store: Path, versions: Callable[..., pd.DataFrame], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    file = tmp_path / "x.json"
-    block = {"problem": "allocation", "policies": ["fairness"], "files": [str(file)]}
-    found = []
+    """By its name, which is how it is made; and so does one that cannot be made any more."""
+    block, found = SMALL | {"policies": ["fairness"]}, []
+    real = api.generate
     for seed, models in ((0, "a"), (1, "b")):
-        cv.generate("allocation", size="tiny", seed=seed).save(file)
+        monkeypatch.setattr(api, "generate", lambda *_, s=seed, **__: real("allocation", "tiny", s))
         found += [*versions(block, models=models)["digest"]]
-    file.write_text("{}")
+    monkeypatch.setattr(api, "generate", lambda *_, **__: real("allocation", size="none"))
     versions(block, models="c")
-    assert cv.results(store)["state"].tolist() == ["done", "failed"]
+    assert {*cv.results(store)["state"]} == {"done", "failed"}
+    assert len(cv.results(store)) == 2
     assert cv.results(store)["digest"].dropna().tolist() == found[1:]
     assert len(cv.results(store, versions="all")) == 3
 
@@ -378,6 +379,28 @@ def test_files_and_traces_are_known_by_what_they_hold(store: Path, tmp_path: Pat
     assert sweeping._contents(None, str(folder)) == before
     (folder / "machines.csv").write_text("2")
     assert sweeping._contents(None, str(folder)) != before
+
+
+def test_a_file_that_holds_another_instance_replaces_no_result(store: Path, tmp_path: Path) -> None:
+    file, found = tmp_path / "day.json", []
+    block = {"problem": "allocation", "policies": ["fairness"], "files": [str(file)]}
+    for seed in (0, 1):
+        file.write_text("{}")
+        swept(store, block)
+        cv.generate("allocation", size="tiny", seed=seed).save(file)
+        found += [*swept(store, block)[0]["digest"]]
+    assert {*cv.results(store)["digest"].dropna()} == {*found}
+    assert cv.results(store)["state"].tolist() == ["done", "done"]  # what could not be made is made now
+
+
+def test_a_row_that_does_not_say_what_it_is_of_is_left_out(
+    store: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    swept(store, SMALL)
+    with open_store(store) as opened:
+        opened._file.execute("UPDATE cell SET arguments = '{}' WHERE name LIKE 'ogasched on %'")
+    assert cv.results(store)["policy"].dropna().tolist() == ["fairness"]
+    assert "does not say of which instance it is; it is left out" in caplog.text
 
 
 def test_an_instance_that_is_not_the_expected_one_is_refused() -> None:
@@ -684,7 +707,8 @@ def test_a_summary_takes_means_over_instances(frame: pd.DataFrame) -> None:
 def test_what_has_failed_is_counted_and_leaves_no_point(frame: pd.DataFrame) -> None:
     """A mean over the others would flatter who fails where it is hard."""
     place = frame.index[(frame["policy"] == "ogasched") & (frame["option.contention"] == 2.0)][0]
-    for change in ({"state": "failed"}, {"state": "timed out"}, {"infeasible": 3}):
+    changes: tuple[dict[str, Any], ...] = ({"state": "failed"}, {"state": "timed out"}, {"infeasible": 3}, {})
+    for change in changes:  # the last one is compared with no optimum
         broken = frame.copy()
         broken.loc[place, [*change, "regret_low", "regret_high"]] = [*change.values(), math.nan, math.nan]
         (first, *others) = summary(broken)["policies"]

@@ -48,8 +48,10 @@ ORDERED = (
 )
 CONSOLIDATING = (DrfConsolidate, FifoConsolidate, SjfConsolidate, SjfEstimateConsolidate)
 HEURISTICS = (*ORDERED, Tetris)
-WAITING = ("drf-patient", "sjf-estimate-patient", "easy-estimate-consolidate")
-WAITING += ("rolling-horizon", "rolling-horizon-estimate")
+WAITING = (
+    *("drf-patient", "sjf-estimate-patient", "easy-estimate-consolidate"),
+    *("rolling-horizon", "rolling-horizon-estimate"),
+)
 STRICT: dict[str, Callable[[], Any]] = {
     f"{kind.name}, strict": lambda kind=kind: kind(strict=True)  # type: ignore[misc]
     for kind in ORDERED

@@ -105,6 +105,7 @@ def audit(
             oracles=api.list_oracles(),
             papers=known.papers(),
             failed=failed,
+            chosen=out.options({"--problem": problems, "--claim": claims}),
         )
     return _tell(results, failed, {"mode": mode, "seed": seed, "report": str(page)}, verbose, as_json)
 

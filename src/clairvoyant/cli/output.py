@@ -8,6 +8,7 @@ import json
 import math
 import os
 import re
+import shlex
 import shutil
 import sys
 import tempfile
@@ -272,6 +273,11 @@ def progress(what: str) -> Iterator[Reporter]:
     with Progress(*columns, console=console, transient=True, expand=True) as bar:
         task = bar.add_task(visible(what), total=1.0, note="")
         yield _Bar(lambda **fields: bar.update(task, **fields))
+
+
+def options(given: Mapping[str, Iterable[object]]) -> str:
+    """Return options with their values as they are given in a shell, each after a space."""
+    return "".join(f" {name} {shlex.quote(str(one))}" for name, values in given.items() for one in values)
 
 
 def check_writable(path: Path, *, read: Iterable[Path] = ()) -> None:

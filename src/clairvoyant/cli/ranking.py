@@ -85,7 +85,8 @@ def leaderboard(
                 return stopped(f": {name}: {error}", as_json, saved=error.saved, total=error.total)
             board.comparison.save(folder / f"leaderboard-{name}.csv")
             found.append(board)
-    page = write_leaderboard(folder, [board.shown() for board in found])
+    given = {"--problem": names, "--policy": specs, "--traces": [traces] if traces else []}
+    page = write_leaderboard(folder, [board.shown() for board in found], out.options(given))
     if as_json:
         rows = {board.problem: board.summary().to_dict("records") for board in found}
         out.print_json({"page": str(page), "leaderboards": rows, "left_out": _left_out(found)})

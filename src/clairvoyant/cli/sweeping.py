@@ -97,7 +97,7 @@ def sweep(
         )
     if table is not None:
         tables.check_table(table)
-        out.check_writable(table)
+        out.check_writable(table, read=[file, kept])
     with out.progress("sweep") as report:
         try:
             with ExitStack() as stack:
@@ -126,10 +126,11 @@ def sweep(
 
 
 def _failure(row: dict[str, Any]) -> dict[str, Any]:
-    """Return what became of a cell; the reason is the last line of a traceback."""
+    """Return what became of a cell; of a traceback, the reason is what was raised."""
+    from ..analysis.engine.cells import raised
+
     who = next((row[name] for name in ("policy", "oracle") if isinstance(row[name], str)), "making it")
-    why = ["", *row["error"].strip().splitlines()][-1]
-    return {"cell": who, "instance": row["instance"], "state": row["state"], "why": why}
+    return {"cell": who, "instance": row["instance"], "state": row["state"], "why": raised(row["error"])}
 
 
 def _print_sweep(described: dict[str, Any]) -> None:
@@ -277,7 +278,7 @@ def store(
     path = store or sweeping.default_store()
     if table is not None:
         tables.check_table(table)
-        out.check_writable(table)
+        out.check_writable(table, read=[path])
     rows = read_rows(path)  # refuses a file that is not there
     before = len(rows)
     if shrink is not None or forget is not None:
