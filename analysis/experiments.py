@@ -59,9 +59,10 @@ def lead(ours: np.ndarray, theirs: np.ndarray) -> np.ndarray:
 
 
 def spread(samples: np.ndarray, digits: int = 1, sign: bool = False) -> str:
-    """Return mean and half width of the 95 % interval over seeds as text."""
+    """Return mean and half width of the 95 % interval over seeds as text; of one seed, what it is."""
     mean, low, _ = mean_interval(samples)
-    return f"{mean:{'+' if sign else ''}.{digits}f} ± {mean - low:.{digits}f}"
+    half = "" if np.isnan(low) else f" ± {mean - low:.{digits}f}"
+    return f"{mean:{'+' if sign else ''}.{digits}f}{half}"
 
 
 def curves(

@@ -86,12 +86,13 @@ def _p_of_t(samples: np.ndarray, number: float, more: float) -> float:
 
     if samples.size < 2:
         return 1.0
-    exact = EXACT * max(abs(samples).max(), abs(number))  # digits beyond these are rounding
-    away = abs(samples.mean() - number)
-    error = samples.std(ddof=1) * np.sqrt(more + 1.0 / samples.size)
-    if away <= exact:
+    scale = max(abs(samples).max(), abs(number)) or 1.0
+    parts = samples / scale  # of which no square is lost
+    away = abs(parts.mean() - number / scale)
+    error = parts.std(ddof=1) * np.sqrt(more + 1.0 / samples.size)
+    if away <= EXACT:  # digits beyond these are rounding
         return 1.0
-    return float(2.0 * stdtr(samples.size - 1, -away / error)) if error > exact else 0.0
+    return float(2.0 * stdtr(samples.size - 1, -away / error)) if error > EXACT else 0.0
 
 
 def holm(p: Sequence[float]) -> list[float]:
@@ -198,7 +199,7 @@ class Paired(NamedTuple):
         mean, low, high = self.difference
         if self.equal:
             return 0
-        return int(np.sign(mean)) if low * high > 0.0 and self.p < 0.05 else None
+        return int(np.sign(mean)) if (low > 0.0 or high < 0.0) and self.p < 0.05 else None
 
 
 def paired(a: Samples, b: Samples) -> Paired:

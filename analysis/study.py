@@ -83,10 +83,11 @@ class Printed(Statement):
         return [Test(p_of_next(self.samples[scenario], self.number), False, None)]
 
     def found(self, scenario: str) -> str:
-        """Return the interval in which one more run lies."""
+        """Return the mean, and the interval in which one more run lies; of one run, what it is."""
         mean, low, high = prediction_interval(self.samples[scenario])
         d = self.digits
-        return f"{mean:.{d}f}, one run {low:.{d}f} to {high:.{d}f} {self.unit}".strip()
+        more = "" if np.isnan(low) else f", one run {low:.{d}f} to {high:.{d}f}"
+        return f"{mean:.{d}f}{more} {self.unit}".strip()
 
 
 @dataclass(frozen=True)

@@ -30,6 +30,19 @@ def proven(linear: Linear, columns: tuple[np.ndarray, np.ndarray], duals: np.nda
     return _dual(linear.cost, linear, columns, duals)[0]
 
 
+def all_limits(linear: Linear) -> tuple[np.ndarray, np.ndarray]:
+    """Return the limits of the variables, and of rows of one variable, as far as any number keeps them."""
+    low, high = (np.array(side, dtype=np.float64) for side in linear.columns)
+    by_row = linear.matrix.tocsr()
+    alone = np.flatnonzero(np.diff(by_row.indptr) == 1)
+    column, entry = (part[by_row.indptr[alone]] for part in (by_row.indices, by_row.data))
+    alone, column, entry = (part[entry != 0.0] for part in (alone, column, entry))
+    ends = [side[alone] / entry for side in linear.rows]
+    np.maximum.at(low, column, np.nextafter(np.minimum(*ends), -np.inf))
+    np.minimum.at(high, column, np.nextafter(np.maximum(*ends), np.inf))
+    return (low, high) if (low <= high).all() else linear.columns
+
+
 def is_empty(linear: Linear, columns: tuple[np.ndarray, np.ndarray], ray: np.ndarray) -> bool:
     """Return whether multipliers of the rows prove that no solution keeps all limits (Farkas)."""
     bound, gross = _dual(np.zeros(len(linear.cost)), linear, columns, ray)

@@ -73,10 +73,12 @@ class Field:
 
     def schema(self) -> dict[str, Any]:
         """Return the JSON Schema of the field, with its meaning."""
-        schema = self.kind.schema()
-        return (
-            {"description": self.meaning} | schema | ({"type": [schema["type"], "null"]} if self.null else {})
-        )
+        schema = {"description": self.meaning} | self.kind.schema()
+        if self.null:
+            schema["type"] = [schema["type"], "null"]
+            if "enum" in schema:
+                schema["enum"] = [*schema["enum"], None]
+        return schema
 
 
 @dataclass(frozen=True)
@@ -89,10 +91,14 @@ class Number(Kind):
     high: float | str = np.inf
     above: bool = False  # whether it must be more than ``low``
     integer: bool = False  # whether it must be whole
-    least: float = 0.0  # the smallest that is not 0
+    least: float = 0.0  # the smallest that is not 0, of numbers from 0 on
     unit: int = 0  # if not 0, it must be a whole multiple of 1 / unit, a power of ten
     some: str = ""  # what an instance needs, where the lists must not be empty
     each: str = ""  # where rows of the first axis have lengths of their own: what it counts
+
+    def __post_init__(self) -> None:
+        if self.least and (self.low != 0.0 or self.above):
+            raise InputError(f"least: {self.least:g} is for numbers from 0 on, not from {self.low:g}")
 
     def read(self, value: Any, where: str, sizes: Sizes) -> Any:
         """Return a number, a read-only array, or a list of arrays if ``each`` row has lengths of its own."""
@@ -115,6 +121,8 @@ class Number(Kind):
         number = real(where, value, self.low, high)
         if self.above and number == self.low:
             raise InputError(f"{where}: {value!r} is not above {self.low:g}")
+        if 0.0 < number < self.least:
+            raise InputError(f"{where}: {value!r} {self._too_small}")
         if not self.unit or number.is_integer():
             return number
         exact = round(number * self.unit) / self.unit
@@ -126,9 +134,10 @@ class Number(Kind):
         shape = tuple(sizes.get(n) if isinstance(n, str) else n for n in axes)
         high = self._highest(sizes)
         array = numbers(value, where, shape, low=self.low, high=high, integer=self.integer)
+        if self.above:
+            refuse_first(array == self.low, array, where, f"is not above {self.low:g}")
         if self.least:
-            why = f"is neither 0 nor at least {self.least:g}"
-            refuse_first((array > 0) & (array < self.least), array, where, why)
+            refuse_first((array > 0) & (array < self.least), array, where, self._too_small)
         if self.unit:
             parts = np.where(np.rint(array) == array, 0.0, array)  # others may be too large to multiply
             refuse_first(np.rint(parts * self.unit) / self.unit != parts, array, where, self._too_fine)
@@ -137,6 +146,10 @@ class Number(Kind):
         for name, count in zip(axes, array.shape, strict=True):
             sizes.setdefault(str(name), count)
         return array
+
+    @property
+    def _too_small(self) -> str:
+        return f"is neither 0 nor at least {self.least:g}"
 
     @property
     def _too_fine(self) -> str:

@@ -46,6 +46,9 @@ UNITS = {"moment": SECONDS, "span": SECONDS, "memory": GIGABYTES, "whole": {}, "
 CALLED = {"moment": "a time", "whole": "a whole number", "name": "a name"}
 """What a cell has to be, where that is not a number."""
 
+NOTHING = {"na", "n/a", "nan", "null", "none", "<na>", "#n/a"}
+"""What cells hold, in small letters, that are empty, unless they are names."""
+
 OURS = {"span": " s", "memory": " GB"}
 """Our units, as errors tell limits in them."""
 
@@ -57,6 +60,9 @@ MOST_SECONDS = 1e11
 
 LARGEST = 1e15
 """The most that any number of a table may be."""
+
+ROUNDED = 2.0**-49
+"""By such a part a quotient may be off a whole number by rounding alone."""
 
 MOST_MACHINES = 100_000
 """The most machines that a table may stand for."""
@@ -186,7 +192,13 @@ def _of_file(path: Any) -> Any:
         with warnings.catch_warnings():
             warnings.simplefilter("error", wrong)
             frame = pd.read_csv(
-                io.StringIO(text), sep=divider, skipinitialspace=True, index_col=False, dtype=str
+                io.StringIO(text),
+                sep=divider,
+                skipinitialspace=True,
+                index_col=False,
+                dtype=str,
+                keep_default_na=False,
+                na_values=[""],
             )
     except (ValueError, csv.Error, pd.errors.ParserError, wrong) as error:
         raise InputError(f"{path}: no CSV table: {_one_line(error)}") from error
@@ -202,9 +214,11 @@ def plain(name: object) -> str:
 
 
 def unit_in(name: object, units: Mapping[str, float]) -> str:
-    """Return the unit at the end of a name, in brackets or after what divides words; "" if there is none."""
-    words = re.split(r"[^a-z]+", str(name).lower().rstrip(")] "))
-    return words[-1] if len(words) > 1 and words[-1] in units else ""
+    """Return the unit in a name, all that is in brackets or else its last word; "" if that is none."""
+    inside = re.findall(r"[(\[](.*?)[)\]]", str(name).lower())
+    words = re.findall(r"[^\W_]+", str(name).lower())
+    unit = inside[-1].strip() if inside else words[-1] if len(words) > 1 else ""
+    return unit if unit in units else ""
 
 
 def by_table(columns: Mapping[str, str] | None, *tables: str) -> dict[str, dict[str, str]]:
@@ -262,7 +276,7 @@ def read_columns(
             values[one.name] = np.full(len(frame), one.usual, object if one.kind == "name" else np.float64)
             continue
         constant = place not in frame.columns
-        cells = np.full(len(frame), place, dtype=object) if constant else _cells(frame, place)
+        cells = np.full(len(frame), place, dtype=object) if constant else _cells(frame, place, one.kind)
         values[one.name], wrong, note = _read(cells, one, unit)
         if fill and one.usual is not None and known(one.usual):
             empty = np.array([cell is None for cell in cells], dtype=bool)
@@ -358,11 +372,13 @@ def _place(frame: DataFrame[Any], one: Wanted, given: Mapping[str, str], what: s
     return alike[0], found[alike[0]]
 
 
-def _cells(frame: DataFrame[Any], place: str) -> np.ndarray:
+def _cells(frame: DataFrame[Any], place: str, kind: str) -> np.ndarray:
     """Return a column as plain objects, with None in empty cells, whatever library holds it."""
     pd = library("pandas")
 
     def empty(cell: Any) -> bool:
+        if isinstance(cell, str):  # a name may be "NA"
+            return kind != "name" and cell.strip().lower() in NOTHING
         return cell is pd.NA or cell is pd.NaT or (isinstance(cell, float | np.floating) and np.isnan(cell))
 
     found = (None if empty(cell) else cell for cell in frame[place].to_list())
@@ -498,9 +514,13 @@ def in_slots(read: Columns, name: str, length: float) -> tuple[np.ndarray, str]:
     at = read.values[name]
     if name != TIME.name:
         return at, "slot"
-    start = np.floor(at.min() / length) * length if len(at) else 0.0
+    parts = at / length
+    near = np.rint(parts)  # 0.3 / 0.1 is less than 3
+    parts = np.where(np.abs(parts - near) <= ROUNDED * np.maximum(1.0, np.abs(near)), near, np.floor(parts))
+    first = float(parts.min()) if len(at) else 0.0
+    start = first * length
     since = f"{np.datetime64(int(start), 's')}Z" if STAMPS in read.real[0] else f"{start:.12g} s"
-    return np.floor((at - start) / length), f"slot of {length:g} s from {since}"
+    return parts - first, f"slot of {length:g} s from {since}"
 
 
 COUNT = Wanted("count", "number machines", "whole", 1.0, high=MOST_MACHINES)

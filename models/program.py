@@ -21,7 +21,7 @@ import numpy as np
 from . import stopwatch
 from .base import ClairvoyantError, InputError, write_whole
 from .cones import empty_by_cones, proven_by_cones
-from .duality import Linear, proven
+from .duality import Linear, all_limits, proven
 from .stopwatch import library
 
 CAREFUL = {"presolve": "off"}
@@ -368,7 +368,7 @@ class CvxpyProgram(Program):
             return -math.inf, False  # a simplex or an interior point that is cut off may be on either side
         if solver == "HIGHS":
             linear = self.linear_form()
-            return proven(linear, linear.columns, np.array(raw["solution"].row_dual)), False
+            return proven(linear, all_limits(linear), np.array(raw["solution"].row_dual)), False
         if solver == "CLARABEL":
             return proven_by_cones(data, np.array(raw.x), np.array(raw.z))
         return -math.inf, False
@@ -422,6 +422,32 @@ def _column_names(variables: Any) -> list[str]:
     return names
 
 
+def _one_line(error: Exception) -> str:
+    return " ".join(str(error).split())[:300] or type(error).__name__
+
+
+def _refuse_outside(name: str, variable: Any, shape: tuple[int, ...]) -> None:
+    """Raise an InputError if a variable has an index beyond a shape."""
+    for key in variable.keys() if hasattr(variable, "keys") else ():
+        index = () if key is None else key if isinstance(key, tuple) else (key,)
+        inside = len(index) == len(shape) and all(
+            isinstance(i, int | np.integer) and 0 <= i < n for i, n in zip(index, shape, strict=True)
+        )
+        if not inside:
+            raise InputError(f"variables: {name}: its index {key!r} is none of the shape {shape}")
+
+
+def _refuse_endless(form: Any) -> None:
+    """Raise an InputError that names what of a linear form of Pyomo's is no finite number."""
+    if not np.isfinite([*form.c.data, *form.c_offset]).all():
+        raise InputError("model: its objective has a number that is not finite")
+    entries = form.A.tocoo()
+    wrong = [*entries.row[~np.isfinite(entries.data)], *np.flatnonzero(np.isnan(np.asarray(form.rhs, float)))]
+    if wrong:
+        name = form.rows[min(wrong)].constraint.name
+        raise InputError(f"model: constraint {name} has a number that is not finite")
+
+
 class PyomoProgram(Program):
     """A problem declared in Pyomo.
 
@@ -452,6 +478,7 @@ class PyomoProgram(Program):
         for name in variables:
             if model.component(name) is None:
                 raise InputError(f"variables: {name!r} is no component of the model")
+            _refuse_outside(name, model.component(name), tuple(variables[name]))
         self.model = model
         self.variables = dict(variables)
         self._highs: Any = None
@@ -542,11 +569,12 @@ class PyomoProgram(Program):
         if self._highs is None:
             self._objective()
             highs = Highs()
+            incompatible = library("pyomo.contrib.solver.common.util").IncompatibleModelError
             try:
                 highs.set_instance(self.model)
-            except library("pyomo.contrib.solver.common.util").IncompatibleModelError as error:
+            except (incompatible, ValueError, NotImplementedError) as error:
                 self.maximised_form()  # which says what is not linear
-                raise InputError(f"model: {error}") from error
+                raise InputError(f"model: {_one_line(error)}") from error
             self._highs = highs
         if time_limit is not None:  # the translation counts
             time_limit -= stopwatch.now() - start
@@ -577,7 +605,7 @@ class PyomoProgram(Program):
         """Return the bound that multipliers of the constraints prove of what is declared, if any."""
         form, sign = self.maximised_form(), -1.0 if self.maximised else 1.0
         linear, y = linear_of(form), np.array([sign * duals.get(row.constraint, 0.0) for row in form.rows])
-        bound = proven(linear, linear.columns, y)
+        bound = proven(linear, all_limits(linear), y)
         return sign * (bound + linear.offset) if math.isfinite(bound) else None
 
     def _empty(self) -> bool:
@@ -599,16 +627,18 @@ class PyomoProgram(Program):
     def maximised_form(self) -> Any:
         """Return Pyomo's linear form of the model, with the sign of what is maximised.
 
-        An InputError names the objective, or the constraint, that is not linear.
+        An InputError names the objective, or the constraint, that is not linear, or not of finite numbers.
         """
         pyo, form = library("pyomo.environ"), library("pyomo.repn.plugins.standard_form")
         library("scipy.stats")  # Pyomo loads it, and most of SciPy, with its first matrix: in nobody's time
         try:
-            return form.LinearStandardFormCompiler().write(
+            found = form.LinearStandardFormCompiler().write(
                 self.model, mixed_form=True, set_sense=pyo.maximize
             )
-        except library("pyomo.common.errors").InvalidExpressionError as error:
-            raise InputError(f"model: {error}") from error
+        except (ValueError, NotImplementedError) as error:  # Pyomo's InvalidExpressionError is one of them
+            raise InputError(f"model: {_one_line(error)}") from error
+        _refuse_endless(found)
+        return found
 
     def _write(self, path: Path) -> None:
         self.model.write(str(path), io_options={"symbolic_solver_labels": True})

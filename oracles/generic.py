@@ -13,7 +13,7 @@ import numpy as np
 from ..models.base import DecisionError, InputError, Instance
 from ..models.draw import choose
 from ..models.mixed import bound_of, without_solution
-from ..models.program import CAREFUL, CvxpyProgram, Program, PyomoProgram, SolverError
+from ..models.program import CAREFUL, CvxpyProgram, Program, PyomoProgram, SolverError, power_of_two
 from . import cp_sat
 from .base import (
     Budget,
@@ -227,9 +227,13 @@ def _by_library(program: Program, solver: str, sign: float, budget: Budget) -> _
     by_pyomo = isinstance(program, PyomoProgram)
     mixed = solver == HIGHS and program.mixed
     options: dict[str, Any] = {}
+    unit = 1.0
     if solver == HIGHS:
+        # HiGHS's tolerances are absolute. It scales no constant, beside which costs would be lost if small.
+        unit = min(1.0, power_of_two(float(np.abs(program.linear_form().cost).max(initial=0.0))) or 1.0)
+        options["user_objective_scale"] = 1 - math.frexp(unit)[1]
         kinds = ("primal_feasibility", "dual_feasibility", "mip_feasibility")
-        options = {f"{kind}_tolerance": TOLERANCE[HIGHS] for kind in kinds} | {**CAREFUL, "mip_abs_gap": 0.0}
+        options |= {f"{kind}_tolerance": TOLERANCE[HIGHS] for kind in kinds} | {**CAREFUL, "mip_abs_gap": 0.0}
         options |= {"small_matrix_value": 1e-12, "gap" if by_pyomo else "mip_rel_gap": 0.5 * budget.gap}
     if not math.isinf(budget.time_limit):
         options["time_limit"] = (0.5 if mixed else 1.0) * budget.left
@@ -242,7 +246,7 @@ def _by_library(program: Program, solver: str, sign: float, budget: Budget) -> _
         allowed = 0.5 * budget.gap * abs(solved.value or 0.0)
         bound = bound_of(program, solved.value, allowed, lambda: budget.over, TOLERANCE[HIGHS])
     if bound is not None:
-        bound += sign * TOLERANCE[solver] * max(1.0, abs(bound))
+        bound += sign * TOLERANCE[solver] * max(unit, abs(bound))
     variables = None if solved.value is None else solved.variables
     source = "our branch and bound on multipliers of linear programs" if mixed else "the solver's multipliers"
     if solved.guessed:

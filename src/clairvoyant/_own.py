@@ -44,11 +44,12 @@ def claims_of(name: str) -> Iterator[Claim]:
     has = {"oracles": bool(oracles(name)), "policies": bool(players(name))}
     if has["oracles"]:
         check = partial(check_oracles, kind)
-        yield Claim(f"{name}/oracles", WHERE, *ORACLES, Verdict.HOLDS, check)
+        yield Claim(f"{name}/oracles", WHERE, *ORACLES, Verdict.HOLDS, check, ours=True)
     if has["policies"] and (find(name).has("kit") or find(name).has("generate")):
-        yield Claim(f"{name}/contract", WHERE, *CONTRACT, Verdict.HOLDS, partial(check_contract, kind))
+        contract = partial(check_contract, kind)
+        yield Claim(f"{name}/contract", WHERE, *CONTRACT, Verdict.HOLDS, contract, ours=True)
     if all(has.values()):
-        yield Claim(f"{name}/bound", WHERE, *BOUND, Verdict.HOLDS, partial(check_bound, kind))
+        yield Claim(f"{name}/bound", WHERE, *BOUND, Verdict.HOLDS, partial(check_bound, kind), ours=True)
 
 
 def check_oracles(kind: type[Instance], context: Context) -> Finding:

@@ -14,6 +14,8 @@ from clairvoyant.analysis.statistics import (
     growth_exponent,
     mean_band,
     mean_interval,
+    p_of_mean,
+    p_of_next,
     paired,
 )
 from clairvoyant.models.base import InputError
@@ -51,6 +53,15 @@ def test_the_interval_covers_the_mean_as_often_as_it_says() -> None:
     band = mean_band(np.random.default_rng(1).normal(7.0, 3.0, size=(4, 4000)), confidence=0.9)
     covered = np.mean((band.low <= 7.0) & (band.high >= 7.0))
     assert abs(covered - 0.9) < 4 * math.sqrt(0.09 / 4000)
+
+
+@pytest.mark.parametrize("unit", [1e-170, 1e-310, 1.0, 1e150])
+def test_what_is_sure_does_not_depend_on_the_unit(unit: float) -> None:
+    some, many = np.array([1.0, -0.9, 2.0]), np.arange(1.0, 7.0)
+    assert p_of_mean(some * unit) == pytest.approx(0.4971, rel=1e-3)
+    assert p_of_next(some * unit, 9.0 * unit) == pytest.approx(p_of_next(some, 9.0), rel=1e-9)
+    assert paired(many * unit, 0.0 * many).sign() == 1
+    assert paired(0.0 * many, many * unit).sign() == -1
 
 
 def test_rounding_is_no_difference() -> None:

@@ -201,19 +201,20 @@ def test_a_module_may_be_called_as_one_of_pythons(there: Path, monkeypatch: pyte
     assert sources[0]["sched"] != sources[1]["sched"]
 
 
-@pytest.mark.parametrize("when", ["before", "while it is played"])
+@pytest.mark.parametrize("when", ["before", "while it is played", "before, and put back meanwhile"])
 def test_a_run_of_other_source_than_its_key_is_of_is_no_answer(when: str, there: Path) -> None:
     text = "import rate_for_tests\n" + MINE.replace(
         "        self.decision", "        CHANGE\n        self.decision"
     )
-    change = "__import__('pathlib').Path('rate_for_tests.py').write_text('RATE = 0.125')"
+    rate = 0.5 if "back" in when else 0.125
+    change = f"__import__('pathlib').Path('rate_for_tests.py').write_text('RATE = {rate}\\n')"
     (there / "rate_for_tests.py").write_text("RATE = 0.5\n")
     (there / "mine_for_tests.py").write_text(text.replace("CHANGE", change if when != "before" else "pass"))
     plan = {"problem": "allocation", "files": ["x.json"], "policies": ["mine_for_tests.py:Mine"]}
     made = sweeping.Plan.read({"sweep": [plan]}).made()
     answers = {one.key: Answer(State.DONE, {"digest": cv.load("x.json").digest()}) for _, one in made}
     (cell,) = sweeping._cells(made, answers)
-    if when == "before":
+    if when != "while it is played":
         (there / "rate_for_tests.py").write_text("RATE = 0.25\n")
     with pytest.raises(cells.ChangedError, match=r"^mine_for_tests: its source, or that of what it imports"):
         sweeping.played(cell.arguments, lambda _part: None)

@@ -74,6 +74,8 @@ def test_what_is_read_is_written_and_valid(kind: Kind, value: Any, again: Any) -
         (Number(unit=100), 0.125, "x: 0.125 has more than 2 decimals"),
         (Number(("k",), unit=100), [0.125], "x[0]: 0.125 has more than 2 decimals"),
         (Number(("k",), least=0.5), [0.25], "x[0]: 0.25 is neither 0 nor at least 0.5"),
+        (Number(least=0.5), 0.25, "x: 0.25 is neither 0 nor at least 0.5"),
+        (Number(("n",), above=True, low=1.0), [2, 3, 1, 2, 2], "x[2]: 1 is not above 1"),
         (Number(("a",), some="a thing"), [], "x: empty; an instance needs a thing"),
         (Number(("k", "k")), [[1, 2]], "x: shape 1x2 does not fit, expected 1x1"),
         (Number(("n", "b", "k"), each="port"), [[]], "x: expected a list of 5 lists, one per port"),
@@ -99,6 +101,20 @@ def test_what_is_refused_is_named(kind: Kind, value: Any, message: str) -> None:
     with pytest.raises(InputError) as caught:
         read(kind, value, n=5, k=1)
     assert str(caught.value) == message
+
+
+def test_what_may_be_null_is_so_in_the_schema() -> None:
+    for kind in (Choice(("yes", "no")), Number(), Text()):
+        field = Field("a", kind, "a", optional=True, null=True)
+        Draft202012Validator(field.schema()).validate(None)
+    schema = Field("a", Choice(("yes", "no")), "a").schema()
+    assert not Draft202012Validator(schema).is_valid(None)
+
+
+@pytest.mark.parametrize("how", [{"low": -1.0}, {"above": True}, {"low": 0.5}])
+def test_the_least_is_of_numbers_from_0_on(how: dict[str, Any]) -> None:
+    with pytest.raises(InputError, match=r"^least: 0.1 is for numbers from 0 on"):
+        Number(least=0.1, **how)
 
 
 def test_the_first_list_says_how_long_an_axis_is() -> None:

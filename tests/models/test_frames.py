@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
 import pytest
 from hypothesis import given, settings
@@ -20,8 +21,10 @@ from clairvoyant.models.frames import (
     RESOURCES,
     SECONDS,
     TIME,
+    Columns,
     Wanted,
     amounts,
+    in_slots,
     plain,
     unit_in,
 )
@@ -301,11 +304,43 @@ def test_admission_reads_demands_by_resource() -> None:
         ("duration_h", "h", "durationh"),
         ("Elapsed [s]", "s", "elapsed"),
         ("times", "", "times"),
+        ("duration (µs)", "", "duration"),
+        ("duration_µs", "", "durations"),
+        ("duration (10 min)", "", "duration"),
+        ("duration (k s)", "", "duration"),
+        ("duration_10min", "", "duration10min"),
+        ("duration ( Min )", "min", "duration"),
     ],
 )
 def test_units_are_seen_in_names(name: str, unit: str, bare: str) -> None:
     assert unit_in(name, SECONDS) == unit
     assert plain(name) == bare
+
+
+@pytest.mark.parametrize("name", ["duration (µs)", "duration (10 min)", "duration_µs", "duration (us)"])
+def test_a_unit_that_is_none_of_ours_is_not_taken_for_one_of_its_letters(name: str) -> None:
+    table = {"submit": [0], name: [60_000_000], "gpus": [1]}
+    with pytest.raises(cv.InputError, match=r"the unit '.*' is not one of ms, |no column for duration"):
+        cv.from_table("placement", table, machines=MACHINES)
+
+
+def test_a_name_may_be_a_word_for_nothing(tmp_path: Path) -> None:
+    jobs = tmp_path / "jobs.csv"
+    jobs.write_text("time,service\n0,NA\n1,null\n2,NA\n", "utf-8")
+    (tmp_path / "ports.csv").write_text("service,gpus,cores\nNA,0,4\nnull,1,n/a\n", "utf-8")
+    options: dict[str, Any] = {"columns": {"port": "service"}, "slot": "1 s"}
+    made = cv.from_table("allocation", jobs, ports=tmp_path / "ports.csv", machines={"gpus": [9]}, **options)
+    assert isinstance(made, cv.AllocationInstance)
+    assert made.arrivals.tolist() == [[1, 0], [0, 1], [1, 0]]
+
+
+@given(st.integers(0, 999), st.integers(1, 10**6), st.sampled_from([0.1, 0.25, 0.3, 1.5, 2.4, 1e-3, 7.0]))
+def test_times_that_are_multiples_of_a_slot_begin_it(first: int, number: int, length: float) -> None:
+    """0.3 / 0.1 is 2.9999999999999996."""
+    times = np.array([first, first + number, first + number + 0.5]) * length
+    read = Columns({"time": times}, ("time from column 'at'",), ())
+    found = in_slots(read, "time", length)[0]
+    assert (found - found[0]).tolist() == [0, number, number]
 
 
 NEEDS = amounts(tuple(RESOURCES), "amount")

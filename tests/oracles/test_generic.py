@@ -23,7 +23,7 @@ from clairvoyant.models.admission.schedule import Schedule
 from clairvoyant.models.allocation.instance import AllocationInstance
 from clairvoyant.models.allocation.program import stationary_program
 from clairvoyant.models.base import DecisionError, InputError, Instance, Origin, Outcome, Violation
-from clairvoyant.models.duality import Linear, proven
+from clairvoyant.models.duality import Linear, all_limits, proven
 from clairvoyant.models.placement.instance import PlacementInstance
 from clairvoyant.models.placement.program import placement_program
 from clairvoyant.models.program import CvxpyProgram, Program, PyomoProgram, Solved, SolverError
@@ -46,7 +46,7 @@ class Shop(Instance):
     def __init__(self, worth: Sequence[float], weight: Sequence[float], limit: float, **how: Any) -> None:
         self.worth, self.weight, self.limit = list(worth), list(weight), limit
         usual = {"library": "pyomo", "whole": True, "factor": 1.0, "sense": -1 if not self.minimised else 1}
-        self.how: dict[str, Any] = usual | how
+        self.how: dict[str, Any] = usual | {"coming": 5.0} | how
         self.setting, self.origin = limit, Origin("test")
 
     def episode(self, sees: frozenset[str]) -> Any:
@@ -70,8 +70,8 @@ class Shop(Instance):
         m.limit = pyo.Constraint(expr=total >= self.limit if self.minimised else total <= self.limit)
         if "count" in self.how:
             m.count = pyo.Constraint(expr=sum(m.x.values()) == self.how["count"])
-        worth = sum(self.how["factor"] * self.worth[i] * m.x[i] ** self.how.get("power", 1) for i in n) + 5.0
-        m.total = pyo.Objective(expr=worth, sense=self.how["sense"])
+        worth = sum(self.how["factor"] * self.worth[i] * m.x[i] ** self.how.get("power", 1) for i in n)
+        m.total = pyo.Objective(expr=worth + self.how["coming"], sense=self.how["sense"])
         shapes = {"x": (len(n),), "unused": ()}
         return PyomoProgram(m, shapes, title="Shop", equations=(), decisions=self.how.get("read", read))
 
@@ -81,7 +81,7 @@ class Shop(Instance):
         whole = self.how["whole"]
         x = cp.Variable(len(self.worth), name="x", boolean=whole, nonneg=not whole)
         rows = {"limit": self.weight @ x <= self.limit, "one": x <= 1}
-        problem = cp.Problem(cp.Maximize(self.worth @ x + 5.0), list(rows.values()))
+        problem = cp.Problem(cp.Maximize(self.worth @ x + self.how["coming"]), list(rows.values()))
         return CvxpyProgram(problem, {"x": x}, rows, title="Shop", equations=(), decisions=read)
 
     def facts(self) -> dict[str, float]:
@@ -103,7 +103,7 @@ class Cover(Shop):
 
 
 class Counter:
-    """Pays for every good when it is picked, and 5 for coming."""
+    """Pays for every good when it is picked, and 5, or what is said, for coming."""
 
     def __init__(self, shop: Shop) -> None:
         self.shop, self.picked = shop, list[float]()
@@ -119,7 +119,7 @@ class Counter:
         reward = (
             self.shop.how.get("reward", 0.0)
             + decision * self.shop.worth[len(self.picked) - 1]
-            + 5.0 * (len(self.picked) == 1)
+            + self.shop.how["coming"] * (len(self.picked) == 1)
         )
         return Outcome(reward, True, None)
 
@@ -137,7 +137,7 @@ def best(shop: Shop) -> float:
     count = len(shop.worth)
     sets = [[float(bits >> i & 1) for i in range(count)] for bits in range(2**count)]
     sets = [x for x in sets if not shop.violations(x) and shop.how.get("count", sum(x)) == sum(x)]
-    sums = [5.0 + float(np.dot(x, shop.worth)) for x in sets]
+    sums = [float(shop.how["coming"] + np.dot(x, shop.worth)) for x in sets]
     return min(sums) if shop.minimised else max(sums)
 
 
@@ -156,6 +156,17 @@ def test_the_optimum_is_that_of_enumeration(kind: type[Shop], method: str, unit:
     assert (found.status == f"proved by {found.method}, not certified") == (proved is WhyStopped.PROVED)
     assert ("HiGHS" in found.method) == (method != "cp-sat")
     assert play(Replay(found.decision, "shop"), shop).total == pytest.approx(found.value, rel=1e-15)
+
+
+@pytest.mark.parametrize(("kind", "library"), [(Shop, "pyomo"), (Cover, "pyomo"), (Shop, "cvxpy")])
+@pytest.mark.parametrize("unit", [1e-4, 1e-8, 1e-12, 1e9])
+def test_rewards_may_be_counted_in_any_unit(kind: type[Shop], library: str, unit: float) -> None:
+    """The tolerances of HiGHS are no part of them."""
+    shop = kind([unit * worth for worth in WORTH], WEIGHT, 15.0, library=library, coming=5.0 * unit)
+    found = declared(shop)
+    assert found.value == pytest.approx(best(shop), rel=1e-12, abs=0.0)
+    assert found.bound == pytest.approx(found.value, rel=1e-8, abs=0.0)
+    assert found.why_stopped is WhyStopped.GAP_REACHED
 
 
 @pytest.mark.parametrize(
@@ -325,12 +336,17 @@ def test_what_a_method_cannot_take_is_refused_by_name(shop: Instance, method: st
         ({"factor": 0.9}, "the program is not that of the instance"),
         ({"read": lambda values: 1 - values["x"]}, r"HiGHS.*event \d: too much: limit exceeded"),
         ({"read": lambda _: [0.0]}, "the program has 1 decisions"),
-        ({"whole": False, "power": 2}, "status 'unknown'"),
     ],
 )
 def test_a_program_that_is_not_that_of_the_instance_is_an_error(how: dict[str, Any], message: str) -> None:
     with pytest.raises(OracleError, match=message):
         declared(Shop(WORTH, WEIGHT, 15.0, **how))
+
+
+@pytest.mark.parametrize("whole", [False, True])
+def test_a_program_in_pyomo_is_linear(whole: bool) -> None:
+    with pytest.raises(InputError, match=r"model: Model objective \(total\) contains nonlinear terms"):
+        declared(Shop(WORTH, WEIGHT, 15.0, whole=whole, power=2))
 
 
 @pytest.mark.parametrize(("kind", "does"), [(Shop, "minimises"), (Cover, "maximises")])
@@ -583,6 +599,60 @@ def test_a_model_has_one_objective_and_the_variables_that_are_named() -> None:
             solve()
 
 
+def test_an_index_beyond_the_shape_is_named() -> None:
+    import pyomo.environ as pyo
+
+    model = pyo.ConcreteModel()
+    model.x, model.y = pyo.Var(range(3)), pyo.Var(["a"])
+    for name, shape, index in (("x", (2,), "2"), ("x", (), "0"), ("x", (3, 1), "0"), ("y", (1,), "'a'")):
+        with pytest.raises(InputError, match=rf"variables: {name}: its index {index} is none of the shape"):
+            PyomoProgram(model, {name: shape}, title="", equations=())
+
+
+@pytest.mark.parametrize("number", [math.nan, math.inf])
+@pytest.mark.parametrize("method", ["auto", "cp-sat"])
+def test_a_number_that_is_not_finite_is_refused_with_its_row(number: float, method: str) -> None:
+    """HiGHS drops it, and solves another program."""
+    import pyomo.environ as pyo
+
+    for where in ("row", "limit", "cost"):
+        what = "its objective" if where == "cost" else "constraint extra"
+        shop = Shop(WORTH, WEIGHT, 15.0)
+        program = shop.by_pyomo()
+        x = program.model.x
+        if where == "cost":
+            program.model.total.set_value(number * x[0] + x[1])
+        elif where == "row":
+            program.model.extra = pyo.Constraint(expr=number * x[0] + x[1] <= 9.0)
+        elif math.isnan(number):  # no limit is one
+            program.model.extra = pyo.Constraint(expr=x[0] + x[1] <= number)
+        else:
+            continue
+        shop.program = lambda made=program: made  # type: ignore[method-assign, misc]
+        with pytest.raises(InputError, match=f"model: {what} has a number that is not finite"):
+            declared(shop, method=method)
+
+
+@pytest.mark.parametrize("method", ["auto", "cp-sat"])
+def test_what_pyomo_cannot_make_linear_is_refused_in_one_line(method: str) -> None:
+    import pyomo.environ as pyo
+
+    extras: tuple[Any, ...] = (
+        lambda m: pyo.SOSConstraint(var=m.x, sos=1),
+        lambda m: pyo.LogicalConstraint(expr=m.flag.implies(m.flag)),
+        lambda m: pyo.Constraint(expr=m.x[0] * m.x[1] <= 1.0),
+    )
+    for extra in extras:
+        shop = Shop(WORTH, WEIGHT, 15.0)
+        program = shop.by_pyomo()
+        program.model.flag = pyo.BooleanVar()
+        program.model.extra = extra(program.model)
+        shop.program = lambda made=program: made  # type: ignore[method-assign, misc]
+        with pytest.raises(InputError, match=r"model: .*(extra|components)") as refused:
+            declared(shop, method=method)
+        assert "\n" not in str(refused.value)
+
+
 def test_the_bound_of_cp_sat_holds_for_an_offset_that_is_lost_in_the_sum() -> None:
     found = declared(lone(4.0, (0, 1000), 1e-16), method="cp-sat")
     assert found.bound is not None
@@ -624,6 +694,57 @@ def test_a_bound_of_clarabel_is_widened_by_what_its_multipliers_leave() -> None:
     bound = program.solve(solver="clarabel").bound
     assert bound is not None
     assert bound >= 0.2
+
+
+@pytest.mark.parametrize("library", ["pyomo", "cvxpy"])
+@pytest.mark.parametrize("seed", range(20, 35))
+def test_limits_of_variables_may_be_rows(library: str, seed: int) -> None:
+    """Multipliers that are off by a rounding prove nothing of a variable without limits."""
+    import cvxpy as cp
+    import pyomo.environ as pyo
+
+    rng = np.random.default_rng(seed)
+    count, rows = int(rng.integers(3, 40)), int(rng.integers(2, 30))
+    matrix, most = 10.0 * rng.random((rows, count)), 50.0 * rng.random(rows) + 5.0
+    cost = 7.0 * rng.random(count)
+    program: Program
+    if library == "cvxpy":
+        x = cp.Variable(count, name="x")
+        parts = {"rows": matrix @ x <= most, "most": x / 7.0 <= 3.0 / 7.0, "least": x >= 0.0}
+        problem = cp.Problem(cp.Maximize(cost @ x), list(parts.values()))
+        program = CvxpyProgram(problem, {"x": x}, parts, title="", equations=())
+    else:
+        m = pyo.ConcreteModel()
+        m.x = pyo.Var(range(count))
+        m.rows = pyo.Constraint(range(rows), rule=lambda m, r: sum(matrix[r] * list(m.x.values())) <= most[r])
+        m.most = pyo.Constraint(range(count), rule=lambda m, n: m.x[n] / 7.0 <= 3.0 / 7.0)
+        m.least = pyo.Constraint(range(count), rule=lambda m, n: -m.x[n] <= 0.0)
+        m.total = pyo.Objective(expr=sum(cost * list(m.x.values())), sense=pyo.maximize)
+        program = PyomoProgram(m, {"x": (count,)}, title="", equations=())
+    found = program.solve(solver="highs")
+    assert found.bound is not None
+    assert found.value is not None
+    assert found.bound == pytest.approx(found.value, rel=1e-7)
+    exact = linprog(-cost, matrix, most, bounds=(0.0, 3.0))
+    assert found.bound >= -exact.fun * (1.0 - 1e-12)
+
+
+def test_rows_limit_a_variable_only_where_some_number_keeps_them_all() -> None:
+    matrix = csc_array([[2.0, 0.0], [-3.0, 0.0], [1.0, 1.0], [0.0, 1.0]])
+    rows = np.array([-np.inf, -np.inf, 0.0, -np.inf]), np.array([1.0, 6.0, 9.0, np.inf])
+    columns = np.full(2, -np.inf), np.array([np.inf, 5.0])
+    linear = Linear(np.zeros(2), matrix, rows, columns, np.zeros(2, dtype=bool), 0.0)
+    low, high = all_limits(linear)
+    assert low.tolist() == [pytest.approx(-2.0), -np.inf]
+    assert high.tolist() == [pytest.approx(0.5), 5.0]
+    assert low[0] <= -2.0
+    assert high[0] >= 0.5
+    crossed = linear._replace(
+        rows=(np.array([2.0, -np.inf, 0.0, -np.inf]), np.array([np.inf, -6.0, 9.0, 1.0]))
+    )
+    assert all_limits(crossed)[0].tolist() == [pytest.approx(2.0), -np.inf]
+    never = linear._replace(rows=(np.array([8.0, 3.0, 0.0, 0.0]), np.array([9.0, 3.0, 9.0, 1.0])))
+    assert all_limits(never) is columns
 
 
 def test_weak_duality_proves_what_multipliers_bear_whatever_the_range() -> None:
