@@ -337,7 +337,8 @@ def test_a_name_may_be_a_word_for_nothing(tmp_path: Path) -> None:
 @given(st.integers(0, 999), st.integers(1, 10**6), st.sampled_from([0.1, 0.25, 0.3, 1.5, 2.4, 1e-3, 7.0]))
 def test_times_that_are_multiples_of_a_slot_begin_it(first: int, number: int, length: float) -> None:
     """0.3 / 0.1 is 2.9999999999999996."""
-    times = np.array([first, first + number, first + number + 0.5]) * length
+    multiples = (first, first + number, first + number + 0.5)
+    times = np.array([float(f"{many * length:.12g}") for many in multiples])  # as they are written
     read = Columns({"time": times}, ("time from column 'at'",), ())
     found = in_slots(read, "time", length)[0]
     assert (found - found[0]).tolist() == [0, number, number]
