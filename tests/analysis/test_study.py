@@ -26,6 +26,7 @@ from clairvoyant.analysis.claim import (
     Why,
     in_words,
 )
+from clairvoyant.analysis.experiments import spread
 from clairvoyant.analysis.findings import from_dict, to_dict
 from clairvoyant.analysis.statistics import (
     holm,
@@ -152,6 +153,13 @@ def test_a_printed_number_is_compared_with_one_more_run() -> None:
     assert mean_interval(samples[""]).high < 11.5
     for number, word in ((11.5, "undecided"), (15.0, "against")):
         assert judge([Printed("p", samples, number=number)])[0].word == word
+
+
+def test_one_sample_is_told_without_an_interval() -> None:
+    one, two = np.array([2.0]), np.array([2.0, 4.0])
+    assert Printed("p", {"": one}, "GB", number=1.0).found("") == "2.0 GB"
+    assert Printed("p", {"": two}, "GB", number=1.0).found("").startswith("3.0, one run -")
+    assert (spread(one, 1, sign=True), spread(two)) == ("+2.0", "3.0 ± 12.7")
 
 
 def test_what_is_known_takes_no_part_in_the_family() -> None:
