@@ -33,7 +33,7 @@ UNSEEN = "Jobs of seeds that no training has seen; all trainings that come with 
 CHOICES = {
     trained.by_settings: "settings of the training: ours, those of Appendix D, and these with 60 passes "
     "(two seeds)",
-    trained.by_load: "load under which networks learned: rho 0.8, as all others, and rho 2",
+    trained.by_load: "load under which networks learned: rho 0.8, as all others, and rho 2; there, how long",
 }
 
 FIFO, HEURISTIC = FIFO_C.label, [who.label for who in HEURISTICS]

@@ -282,11 +282,13 @@ def by_settings(names: Iterable[str]) -> dict[str, dict[str, str]]:
 def by_load(names: Iterable[str]) -> dict[str, dict[str, str]]:
     """Return the readings of the load at which designs of the paper were trained: rho 0.8, and rho 2.
 
-    The latter once more with eight times the jobs, for those of which there are such networks, if any.
+    The latter once more with several times the jobs, if there are such networks of all named designs that are
+    DAS or its ablations: what is compared among these has learned from as much.
     """
     loaded = {name: f"{name}-loaded" for name in names if name in PAPER}
-    found = {"trained at rho 0.8": {}, "at rho 2": loaded}
-    return found | ({"at rho 2, for longer": loaded | kept} if (kept := longer(loaded)) else {})
+    found, kept = {"trained at rho 0.8": {}, "at rho 2": loaded}, longer(loaded)
+    fair = kept and {*ABLATIONS} & {*loaded} <= {*kept}
+    return found | ({"at rho 2, for longer": loaded | kept} if fair else {})
 
 
 def longer(by: Mapping[str, str]) -> dict[str, str]:
