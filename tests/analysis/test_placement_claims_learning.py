@@ -89,9 +89,18 @@ def test_longer_trainings_are_one_more_reading_of_those_that_have_some(
     assert [*trained.by_settings(["das", "da"])] == ["our settings"]
 
 
-def test_designs_of_the_paper_were_trained_at_two_loads() -> None:
-    known = trained.by_load(["das", "dl2", "fifo-consolidate"])
-    assert known == {"trained at rho 0.8": {}, "at rho 2": {"das": "das-loaded", "dl2": "dl2-loaded"}}
+def test_designs_of_the_paper_were_trained_at_two_loads(monkeypatch: pytest.MonkeyPatch) -> None:
+    kept = {"das-loaded-long": 1}
+    monkeypatch.setattr(policies, "members", lambda name: [*range(kept.get(name, 0))])
+    names, loaded = ["das", "dl2", "fifo-consolidate"], {"das": "das-loaded", "dl2": "dl2-loaded"}
+    known = {"trained at rho 0.8": {}, "at rho 2": loaded}
+    assert trained.by_load(names) == known
+    kept["das-loaded-long"] = 2
+    long = loaded | {"das": "das-loaded-long"}
+    assert trained.by_load(names) == {**known, "at rho 2, for longer": long}
+    assert [*trained.by_load(["das", "da"])] == [*known]  # which would have learned from less
+    kept["da-loaded-long"] = 2
+    assert len(trained.by_load(["das", "da"])) == 3
 
 
 def record(folder: Path, curves: Mapping[str, Any], jobs: int = 2 * PAPER_JOBS) -> None:

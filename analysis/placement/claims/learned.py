@@ -417,7 +417,7 @@ KINDS = {
 def plot_learning(found: Mapping[str, Sequence[np.ndarray]]) -> list[Figure]:
     """Return the learning curves: the mean of the seeds of a design, and between which ends they lie.
 
-    One figure of the designs of the paper, one for each of :data:`KINDS`, one of evolution, which learns from
+    They end where the first of the seeds does. One figure of the designs of the paper, one for each of :data:`KINDS`, one of evolution, which learns from
     many more decisions, and one of all others.
     """
     kinds = defaultdict[str, dict[str, Any]](dict)
@@ -425,7 +425,7 @@ def plot_learning(found: Mapping[str, Sequence[np.ndarray]]) -> list[Figure]:
         kind = next((of for ending, of in KINDS.items() if name.endswith(ending)), "")
         kind = kind or ("evolution" if name.startswith("evolved") else "changes of da-mc")
         smooth = [means(one) for one in of]
-        x, _y = smooth[0]
+        x, _y = min(smooth, key=lambda one: float(one[0][-1]))  # as far as all seeds go
         y = np.array([np.interp(x, *one) for one in smooth])
         kind = "our settings" if name in trained.PAPER else kind
         shown = name.removeprefix("da-mc-") if kind == "changes of da-mc" else name  # for colours apart
