@@ -417,8 +417,8 @@ KINDS = {
 def plot_learning(found: Mapping[str, Sequence[np.ndarray]]) -> list[Figure]:
     """Return the learning curves: the mean of the seeds of a design, and between which ends they lie.
 
-    They end where the first of the seeds does. One figure of the designs of the paper, one for each of :data:`KINDS`, one of evolution, which learns from
-    many more decisions, and one of all others.
+    They end where the first of the seeds does. There is one figure of the designs of the paper, one for each
+    of :data:`KINDS`, one of evolution, which learns from many more decisions, and one of all others.
     """
     kinds = defaultdict[str, dict[str, Any]](dict)
     for name, of in found.items():
