@@ -148,9 +148,9 @@ class Trainer:
             "iteration": self.iteration,
             "steps": self.steps,
             "best": self.best,
-            "validations": self.validations,
             "actor": arrays_of(self.learner.actor),
             "critic": arrays_of(self.learner.critic),
+            "validations": self.validations,
             "optimiser": {
                 f"{number}.{name}": x.numpy(force=True)
                 for number, one in self.learner.optimiser.state_dict()["state"].items()
@@ -220,7 +220,9 @@ def standing(plan: Plan, folder: Path) -> tuple[int, bool]:
             if name == LAST:
                 where = f"checkpoint: {folder / name}: iteration"
                 done = whole(where, found.get("iteration"), 0, plan.training.iterations)
-                over = ended(plan, done, checkpoint.numbers(found, "validations", folder / name))
+                kept = "validations" in found  # or no training goes on from there
+                judged = checkpoint.numbers(found, "validations", folder / name) if kept else []
+                over = ended(plan, done, judged)
     return done, over
 
 
