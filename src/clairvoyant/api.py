@@ -17,7 +17,7 @@ from .online import named
 from .online.base import Policy
 from .online.play import Run, check_member
 from .online.play import play as play_policy
-from .oracles.base import Optimum
+from .oracles.base import Optimum, WhyStopped
 from .problems import find, oracles, owner, policies, problems, read_instance
 
 if TYPE_CHECKING:
@@ -306,7 +306,13 @@ def train(
     chosen = read_plan(plan, seed)
     from .online.placement.learned import training
 
-    return training.train(chosen, path_of("folder", folder), progress)
+    return training.train(chosen, path_of("folder", folder), progress, nearly_optimal)
+
+
+def nearly_optimal(instance: Instance, gap: float) -> Any:
+    """Return the decision of an optimum that is proved to within a gap, None if the oracle ends without."""
+    found = solve(instance, gap=gap)
+    return found.decision if found.why_stopped in (WhyStopped.PROVED, WhyStopped.GAP_REACHED) else None
 
 
 def read_plan(plan: str | os.PathLike[str] | Plan, seed: int | None = None) -> Plan:

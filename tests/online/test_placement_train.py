@@ -28,11 +28,13 @@ import clairvoyant as cv
 from clairvoyant.analysis.engine.cells import Answer, Cell, State
 from clairvoyant.analysis.engine.processes import Processes
 from clairvoyant.analysis.engine.worker import answer
+from clairvoyant.api import nearly_optimal
 from clairvoyant.cli import commands
 from clairvoyant.models.base import PART, InputError
 from clairvoyant.models.placement.generate import generate
 from clairvoyant.models.placement.instance import PlacementInstance, taken_schedule
 from clairvoyant.models.placement.kernels import start_by_rank
+from clairvoyant.models.placement.schedule import Schedule
 from clairvoyant.online.placement.learned import checkpoint, policies, training
 from clairvoyant.online.placement.learned.design import LITERAL, Design, Readings
 from clairvoyant.online.placement.learned.drawing import Move, one_thread
@@ -49,7 +51,7 @@ from clairvoyant.online.placement.learned.plan import (
     Training,
     Trial,
 )
-from clairvoyant.online.placement.learned.rollout import Reference, Track, lessons, play, reference
+from clairvoyant.online.placement.learned.rollout import Played, Reference, Track, lessons, play, reference
 from clairvoyant.online.placement.learned.training import Trainer, evaluate, train
 from clairvoyant.testing.placement import instances, schedules
 
@@ -68,7 +70,7 @@ def data(**changes: Mapping[str, Any] | int) -> dict[str, Any]:
         "test": {"instances": 2, "jobs": 8},
     }
     for name, value in changes.items():
-        usual[name] = usual[name] | value if isinstance(value, dict) else value
+        usual[name] = usual.get(name, {}) | value if isinstance(value, dict) else value
     return usual
 
 
@@ -176,6 +178,12 @@ REFUSED: list[tuple[dict[str, Any], str]] = [
     ({"training": {"iterations": 0}}, "training.iterations: 0 is not a whole number of at least 1"),
     ({"training": {"jobs": True}}, "training.jobs: True is not a whole number"),
     ({"training": {"imitation": 4}}, "training.imitation: 4 of only 3 iterations"),
+    ({"optima": {}}, "optima: nothing imitates them; training.imitation says"),
+    ({"optima": 3}, "optima: 3 is not a table"),
+    ({"optima": {"size": "tiny"}}, "optima.size: unknown field"),
+    ({"optima": {"instances": 0}}, "optima.instances: 0 is not a whole number of at least 1"),
+    ({"optima": {"gap": -0.1}}, "optima.gap: -0.1 is not at least 0"),
+    ({"optima": {"rho": 1e-5}, "training": {"imitation": 1}}, "optima: rho: 1e-05 is so small"),
     ({"training": {"pairs": 5}}, 'training.pairs: has no effect with training.method "gradient"'),
     ({"training": {"spread": 0.5}}, 'training.spread: has no effect with training.method "gradient"'),
     ({"training": {"variate": "all"}}, "training.variate: 'all' is not one of ahead"),
@@ -208,6 +216,9 @@ def test_readings_are_checked() -> None:
     ):
         with pytest.raises(InputError, match=message):
             Plan.of(data(design={"readings": given_}))
+    with pytest.raises(InputError, match=r"^optima: not with literal window"):
+        literal = {"readings": {"window": LITERAL}}
+        Plan.of(data(design=literal, training={"imitation": 1}, optima={}))
     with pytest.raises(InputError, match=r"jobs\.price: 0\.0, but reward|jobs\.price: 0, but reward"):
         Plan.of(data(design={"readings": {"reward": LITERAL}}, jobs={"price": 0}))
 
@@ -519,6 +530,89 @@ def test_imitation_comes_closer(name: str, share: float) -> None:
     assert distances[-1] < share * distances[0], distances
 
 
+HOLDING = {"name": "da-mc", "features": "capacity", "prior": "patient", "holds": True}
+
+
+def followed(
+    design: Mapping[str, Any], machines: int, seed: int
+) -> tuple[Played, Schedule, PlacementInstance]:
+    """Return an optimum of few jobs, played as training plays it, and what it is of."""
+    plan = Plan.of(data(design=design, training={"imitation": 1}, optima={"machines": machines, "rho": 20.0}))
+    one = plan.small()[seed]
+    best = nearly_optimal(one, 0.01)
+    networks = Trainer(plan, solve=nearly_optimal).learner.actor.networks()
+    return play(networks, one, reference(one), None, taught=best), best, one
+
+
+@pytest.mark.parametrize("design", [{"name": "da-mc"}, {"name": "das"}, {"name": "dl2"}, HOLDING])
+@pytest.mark.parametrize("seed", range(4))
+def test_an_optimum_is_played_as_it_is(design: Mapping[str, Any], seed: int) -> None:
+    """On one machine there is nothing but the starts; FIFO-Consolidate would start other jobs first."""
+    made, best, one = followed(design, 1, seed)
+    assert made.cost == pytest.approx(one.cost(best), rel=1e-12)
+    assert made.above < -1e-6 or one.cost(best) == pytest.approx(reference(one).total)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_what_an_optimum_teaches(seed: int) -> None:
+    """Order, machines and waiting are told by its starts and rows, job by job."""
+    made, best, one = followed(HOLDING, 2, seed)
+    epochs = np.unique(np.concatenate([one.jobs.submit, best.finish]))
+    share = np.zeros((6, 2))
+    np.add.at(share, (best.rows[:, 0], best.rows[:, 1]), best.rows[:, 2])
+    share /= share.sum(1, keepdims=True)
+    held = 0
+    assert len(made) <= len(epochs)
+    for d in range(len(made)):
+        ranks = -made.priorities[made.rows[d] : made.rows[d + 1]]
+        assert sorted(ranks) == [*range(len(ranks))]
+        tried = slice(made.begun[d], made.begun[d + 1])
+        assert (np.diff(ranks[made.place[tried]]) > 0).all()  # by their starts
+        for aim in made.affinities[tried]:
+            assert np.abs(share - aim).sum(1).min() < 1e-6
+        assert {*made.hold[tried]} <= {-1.0, 1.0}
+        held += int((made.hold[tried] > 0.0).sum())
+    assert (made.hold < 0.0).sum() == 6  # each job starts once
+    assert held == (made.hold > 0.0).sum()
+    if one.cost(best) == pytest.approx(made.cost):
+        assert [*np.flatnonzero(np.diff(made.begun))] == [*np.flatnonzero(np.diff(made.begun) > 0)]
+
+
+@pytest.mark.parametrize(
+    ("design", "share"),
+    [({"name": "da-mc"}, 0.9), ({"name": "das"}, 0.9), ({"name": "dl2"}, 0.9), (HOLDING, 0.9)],
+)
+def test_imitation_of_optima_comes_closer(design: Mapping[str, Any], share: float) -> None:
+    asked = {"instances": 12, "rho": 20.0}
+    one = Plan.of(data(design=design, training={"imitation": 1, "learning_rate": 0.01}, optima=asked))
+    trainer = Trainer(one, solve=nearly_optimal)
+    student, rng = trainer.learner, trainer.rng
+    episodes = trainer._followed()
+    assert trainer._followed() is episodes  # solved once
+    samples = collect(episodes, student.device)
+    distances = [float(student._distance(samples, True).detach())]
+    for _ in range(6):
+        student.imitate(episodes, rng, optima=True)
+        distances.append(float(student._distance(samples, True).detach()))
+    assert distances[-1] < share * distances[0], distances
+
+
+def test_optima_that_are_not_proved_are_left_out() -> None:
+    plan = Plan.of(data(training={"imitation": 1}, optima={"instances": 3, "gap": 0.25}))
+    asked = list[tuple[str, float]]()
+
+    def some(one: PlacementInstance, gap: float) -> Schedule | None:
+        asked.append((one.digest(), gap))
+        return None if len(asked) == 2 else reference(one).schedule
+
+    assert len(Trainer(plan, solve=some)._followed()) == 2
+    assert asked == [(one.digest(), 0.25) for one in plan.small()]
+    with pytest.raises(InputError, match=r"^optima: no instance could be proved"):
+        Trainer(plan, solve=lambda _one, _gap: None).iterate()
+    with pytest.raises(InputError, match=r"^optima: nothing is at hand that solves"):
+        Trainer(plan)
+
+
 @pytest.mark.parametrize("variate", ["ahead", "accrued", "none"])
 def test_every_variate_trains(variate: str) -> None:
     trainer = Trainer(Plan.of(data(training={"variate": variate})))
@@ -583,18 +677,23 @@ class Killed(BaseException):
     """What no code of ours expects."""
 
 
-@pytest.mark.parametrize("name", ["das", "rifling", "dl2"])
-def test_stopped_after_any_iteration_it_goes_on_the_same(name: str, tmp_path: Path) -> None:
-    plan = Plan.of(data(design={"name": name}, training={"imitation": 1}))
-    train(plan, tmp_path / "whole")
+@pytest.mark.parametrize(
+    ("name", "optima"), [("das", {}), ("rifling", {}), ("dl2", {}), ("da-mc", {"optima": {"instances": 3}})]
+)
+def test_stopped_after_any_iteration_it_goes_on_the_same(
+    name: str, optima: Mapping[str, Any], tmp_path: Path
+) -> None:
+    plan = Plan.of(data(design={"name": name}, training={"imitation": 2 if optima else 1}, **optima))
+    assert Plan.of(plan.to_dict()) == plan
+    train(plan, tmp_path / "whole", None, nearly_optimal)
 
     def stop(_told: Progress) -> None:
         raise Killed
 
     for _ in range(3):
         with pytest.raises(Killed):
-            train(plan, tmp_path / "stopped", stop)
-    train(plan, tmp_path / "stopped", stop)  # all iterations are done
+            train(plan, tmp_path / "stopped", stop, nearly_optimal)
+    train(plan, tmp_path / "stopped", stop, nearly_optimal)  # all iterations are done
     assert outcome(tmp_path / "stopped") == outcome(tmp_path / "whole")
 
 

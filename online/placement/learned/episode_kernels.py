@@ -27,6 +27,7 @@ from ....models.placement.kernels import (
     start_rows,
     waiting,
 )
+from ....models.placement.schedule import Schedule
 from ..kernels import FEWEST_FREE, LEAST_CONTENTION, dominant_shares, start_packed
 from .kernels import (
     ONE,
@@ -106,6 +107,29 @@ def kept_of(jobs: int, machines: int, window: int, width: int, holds: bool) -> K
         floats(jobs, machines, width),
         floats(jobs, machines),
     )
+
+
+def teacher(taught: Schedule | None, machines: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return starts, shape (n,), and shares of a job's instances on the machines, shape (n, M); or none."""
+    if taught is None:
+        return np.empty(0, dtype=np.int64), np.empty((0, machines), dtype=np.float32)
+    shares = np.zeros((len(taught.start), machines), dtype=np.float32)
+    job, machine, count = taught.rows.T
+    shares[job, machine] = count
+    return taught.start.copy(), shares / shares.sum(1, keepdims=True)
+
+
+@njit(cache=True)
+def _lesson(taught, names, clock):  # type: ignore[no-untyped-def]
+    """Return what a teacher does: ranks of waiting jobs, shares on machines, and who waits on; or nothing."""
+    start, shares = taught
+    some = names if start.size > 0 else names[:0]
+    ranks, order = np.empty(some.size, dtype=np.float32), np.argsort(start[some], kind="mergesort")
+    ranks[order] = np.arange(some.size)
+    later = start[some] > clock[NOW]
+    if clock[RUNNING] == 0 and clock[DONE] + clock[PENDING] == start.size:
+        later[order[0]] = False  # nothing else would happen any more
+    return ranks, shares[some], later
 
 
 @njit(cache=True)
@@ -194,23 +218,27 @@ def _normal(generator, draws, size):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True)
-def _decide(networks, rules, capacity, scene, waits, times, generator, kept, row, s):  # type: ignore[no-untyped-def]
+def _decide(networks, rules, capacity, scene, waits, times, lesson, generator, kept, row, s):  # type: ignore[no-untyped-def]
     """Return the sorted rows that start, and how many jobs have started then; write what is kept of them.
 
     ``networks`` and ``rules`` are as in :func:`episode`, ``scene`` are the features of jobs and machines,
     which jobs fit, the load of the machines, and what is free, ``waits`` jobs, instances, needs, intensities
     and for how long they have waited, ``times`` are elapsed and ended as in :func:`.kernels.look_at_hold`,
-    ``row`` is where the waiting jobs are kept, and ``s`` how many jobs have started before.
+    ``lesson`` is as :func:`_lesson` returns it, ``row`` is where the waiting jobs are kept, and ``s`` how
+    many jobs have started before.
     """
     shape, weights, process, positions = networks
     _, _, history, draws, _ = rules
     jobs, machines, fit, load, free = scene
     names, instances, need, intensity, waited = waits
+    ranks, shares, later = lesson
     w, m = instances.size, free.shape[0]
     encoded, around = encode(shape, weights, jobs, machines, positions)
     both = priorities_of(shape, weights, encoded, jobs)
     priorities = kept.priorities[row : row + w]
-    if shape.orders:
+    if ranks.size > 0:
+        priorities[:] = -ranks
+    elif shape.orders:
         priorities[:] = both[:, 0] + np.sqrt(both[:, 1]) * _normal(generator, draws, w)
     else:
         priorities[:] = -np.arange(w)
@@ -218,14 +246,15 @@ def _decide(networks, rules, capacity, scene, waits, times, generator, kept, row
     past = min(history, before)
     left, rows, at = free.copy(), np.empty((w * m, 3), dtype=np.int64), 0
     for p in np.argsort(-priorities, kind="mergesort"):
-        if not fit[p] or not fits(left, need[p], instances[p]):
+        waits_on = later.size > 0 and later[p]
+        if not fit[p] or not fits(left, need[p], instances[p]) or (waits_on and not shape.holds):
             continue
         look_at_pairs_of(capacity, free, instances[p], need[p], intensity[p], load, kept.pairs[s])
         if shape.places:
             noise = _normal(generator, draws, m)
             found = affinities_of(shape, weights, encoded[p], around, kept.pairs[s])
             mean, drawn = found[:, 0].copy(), kept.affinities[s]
-            drawn[:] = mean
+            drawn[:] = mean if ranks.size == 0 else shares[p]
             if width > 0:
                 kept.points[s] = around * encoded[p]
                 if draws:
@@ -249,7 +278,9 @@ def _decide(networks, rules, capacity, scene, waits, times, generator, kept, row
             both_ = hold_of(shape, weights, encoded[p], about)
             kept.hold[s - 1] = both_[0] + np.sqrt(both_[1]) * _normal(generator, draws, 1)[0]
             kept.free_to_hold[s - 1] = at > 0 or times[0, 1] > 0
-            if kept.free_to_hold[s - 1] and kept.hold[s - 1] > 0.0:
+            if ranks.size > 0:
+                kept.hold[s - 1] = 1.0 if waits_on else -1.0
+            if waits_on or (kept.free_to_hold[s - 1] and kept.hold[s - 1] > 0.0):
                 continue
             fill(left, need[p], instances[p], ranked, names[p], rows, at)
         at = end
@@ -257,13 +288,13 @@ def _decide(networks, rules, capacity, scene, waits, times, generator, kept, row
 
 
 @njit(cache=True)
-def episode(networks, rules, table, state, scratch, keys, estimate, generator, kept):  # type: ignore[no-untyped-def]
+def episode(networks, rules, table, state, scratch, keys, estimate, taught, generator, kept):  # type: ignore[no-untyped-def]
     """Play a simulation to its end, write what is kept of it, and return how many decisions there were.
 
     ``networks`` are shape, weights, parameters of the process and encodings. ``rules`` are contention,
     window, history of the process, whether actions are drawn (by ``generator``; otherwise they are their
     means), and whether it is noted what is ahead if the rule of ``keys`` takes over. ``estimate`` has those
-    of all jobs, or none.
+    of all jobs, or none; ``taught`` is as :func:`teacher` returns it.
     """
     contention, window, _, _, looks_ahead = rules
     clock, d, row, s = state.clock, 0, 0, 0
@@ -290,7 +321,10 @@ def episode(networks, rules, table, state, scratch, keys, estimate, generator, k
         times[0, 0], times[0, 1] = 0, clock[RUNNING]
         for job in state.running[: clock[RUNNING]]:
             times[0, 0] += clock[NOW] - state.start[job]
-        rows, s = _decide(networks, rules, table.capacity, scene, waits, times, generator, kept, row, s)
+        lesson = _lesson(taught, names, clock)
+        rows, s = _decide(
+            networks, rules, table.capacity, scene, waits, times, lesson, generator, kept, row, s
+        )
         if looks_ahead:
             taken_over(table, state, scratch, contention, window, keys, times[1], rows, ends)
         start_rows(table, state, contention, rows)

@@ -293,33 +293,39 @@ class Learner:
         self.optimiser.step()
         return losses
 
-    def imitate(self, episodes: Sequence[Played], rng: np.random.Generator) -> float:
-        """Learn to answer as FIFO-Consolidate would in the same scenes; return the error of the last step."""
+    def imitate(self, episodes: Sequence[Played], rng: np.random.Generator, *, optima: bool = False) -> float:
+        """Learn to answer as FIFO-Consolidate would in the same scenes; return the error of the last step.
+
+        With ``optima`` the episodes were played as optima, and their actions are what is learned.
+        """
         samples = collect(episodes, self.device)
         error = float("nan")
         for _ in range(self.settings.epochs):
             for chosen in self._parts(episodes, rng):
                 part = pick(samples, chosen)
-                loss = self._distance(part)
+                loss = self._distance(part, optima)
                 error = float(loss.detach())
-                refuse_endless({"the distance from FIFO-Consolidate": error})
+                refuse_endless({"the distance from what is imitated": error})
                 self.optimiser.zero_grad()
                 loss.backward()
                 self.optimiser.step()
         return error
 
-    def _distance(self, part: Samples) -> Tensor:
-        """Return the mean squared distance of the means from the ranks of FIFO-Consolidate."""
+    def _distance(self, part: Samples, optima: bool = False) -> Tensor:
+        """Return the mean squared distance of means from the ranks of FIFO-Consolidate, or from actions."""
         actor, mask = self.actor, part.mask
         encoded, machines = actor.encode(part.jobs, part.machines, mask)
         loss = encoded.new_zeros(())
         if actor.ordering is not None:
             mean = actor.ordering(encoded, mask, part.jobs).mean
-            place = torch.arange(mean.shape[1], device=mean.device) / mask.sum(1, keepdim=True)
-            loss = loss + ((mean + place) ** 2 * mask).sum() / mask.sum()
+            ranks = -part.priorities if optima else torch.arange(mean.shape[1], device=mean.device)
+            loss = loss + ((mean + ranks / mask.sum(1, keepdim=True)) ** 2 * mask).sum() / mask.sum()
         if actor.placement is not None:
             jobs = encoded[part.owner, part.place]
             _, mean = actor.affinities(jobs, machines[part.owner], part.pairs, part.past)
-            distance = (mean - part.pairs[..., RANK]) ** 2
+            distance = (mean - (part.affinities if optima else part.pairs[..., RANK])) ** 2
             loss = loss + (distance.mean() if len(distance) else distance.sum())
+        if actor.holding is not None and optima:
+            mean = actor.holding(encoded[part.owner, part.place], part.about).mean[:, 0]
+            loss = loss + ((mean - part.hold) ** 2 * part.free_to_hold).sum() / max(1, len(mean))
         return loss

@@ -24,8 +24,8 @@ from .design import Design
 VERSION = 1
 VARIATES = ("ahead", "accrued", "none")
 GRADIENT, EVOLUTION = METHODS = ("gradient", "evolution")
-TRAINING, VALIDATION, TEST = 10_000_000, 1_000_000, 2_000_000
-"""Where the seeds of generated instances begin: those of the three parts never meet."""
+TRAINING, VALIDATION, TEST, OPTIMA = 10_000_000, 1_000_000, 2_000_000, 3_000_000
+"""Where the seeds of generated instances begin: those of the parts never meet."""
 
 IDLE = {
     GRADIENT: ("pairs", "spread"),
@@ -93,7 +93,8 @@ class Training:
     jobs
         Of each episode.
     imitation
-        In how many of the iterations they learn to decide as FIFO-Consolidate, before they learn by reward.
+        In how many of the iterations they learn to decide as FIFO-Consolidate, or as :class:`Optima`, before
+        they learn by reward.
     variate
         What is subtracted from the reward. "ahead": at every decision, what all would cost in the end if
         FIFO-Consolidate took over, or with the prior "estimates" the shortest estimate first, and with the
@@ -198,6 +199,35 @@ class Trial:
 
 
 @dataclass(frozen=True)
+class Optima:
+    """Small instances whose optima are imitated in the place of FIFO-Consolidate, the same each time.
+
+    Attributes
+    ----------
+    instances, jobs
+        How many, and with how many jobs each.
+    machines, rho
+        How many machines there are, and their load, in the place of those of the plan's ``jobs``.
+    gap
+        What is proved: that nothing costs less by more than this part of the cost. Instances of which the
+        oracle cannot prove it are left out.
+    """
+
+    instances: int = 64
+    jobs: int = 6
+    machines: int = 2
+    rho: float = 4.0
+    gap: float = 0.01
+
+    def __post_init__(self) -> None:
+        whole("instances", self.instances, 1, 1000)
+        whole("jobs", self.jobs, 1, 100)
+        whole("machines", self.machines, 1, 100)
+        real("rho", self.rho, 1e-6, 1e6)
+        real("gap", self.gap, 0.0, 1.0)
+
+
+@dataclass(frozen=True)
 class Plan:
     """A training plan: the networks, the jobs and the length.
 
@@ -214,6 +244,8 @@ class Plan:
         :func:`clairvoyant.models.placement.trace.from_trace`.
     training, validation, test
         How networks learn, which instances say which of them is kept, and which ones say how good it is.
+    optima
+        What is imitated; None if that is FIFO-Consolidate.
     folder
         From where ``trace`` is looked for; no part of the plan.
 
@@ -230,6 +262,7 @@ class Plan:
     training: Training = field(default_factory=Training)
     validation: Trial = field(default_factory=Trial)
     test: Trial = field(default_factory=Trial)
+    optima: Optima | None = None
     folder: Path = field(default=Path(), compare=False, repr=False)
 
     def __post_init__(self) -> None:
@@ -255,7 +288,17 @@ class Plan:
             raise InputError(
                 "training.imitation: nothing learns by it: no agent orders, and the mean of affinities is 0"
             )
+        if self.optima is not None:
+            self._check_optima()
         self._check_numbers()
+
+    def _check_optima(self) -> None:
+        if not self.training.imitation:
+            raise InputError("optima: nothing imitates them; training.imitation says for how many iterations")
+        if self.recorded:
+            raise InputError("optima: not with jobs.trace")
+        if self.design.in_steps:
+            raise InputError(f"optima: not with literal {', '.join(self.design.in_steps)}")
 
     def _check_clusters(self) -> None:
         for other in ("cluster", "machines"):
@@ -281,7 +324,7 @@ class Plan:
     @classmethod
     def of(cls, data: Mapping[str, Any], folder: Path = Path()) -> Self:
         """Read a plan as TOML gives it; ``folder`` is where it lies. What does not fit is an InputError."""
-        refuse_unknown(data, {"version", "seed", "design", "jobs", *PARTS.values()})
+        refuse_unknown(data, {"version", "seed", "design", "jobs", "optima", *PARTS.values()})
         if type(data.get("version")) is not int or data["version"] != VERSION:
             raise InputError(f"version: {data.get('version')!r}; plans have version = {VERSION}")
         made = cls(
@@ -291,6 +334,7 @@ class Plan:
             training=_read(Training, data, "training"),
             validation=_read(Trial, data, "validation"),
             test=_read(Trial, data, "test"),
+            optima=_read(Optima, data, "optima") if "optima" in data else None,
             folder=folder,
         )
         made._try()
@@ -314,6 +358,8 @@ class Plan:
         """Return the form that :meth:`of` reads."""
         data = {"version": VERSION, **asdict(self)}
         del data["folder"]
+        if self.optima is None:
+            del data["optima"]
         for name in PARTS.values():
             numbers, patience = data[name].pop("numbers"), data[name].pop("patience", None)
             if numbers is not None:
@@ -344,6 +390,8 @@ class Plan:
 
     def _try(self) -> None:
         """Make instances, or all jobs of a trace, so that what is wrong is said before any work."""
+        if self.optima is not None:
+            self.small()
         for turn in range(len(self.clusters)):
             try:
                 self._refuse_free(self._tried(turn))
@@ -391,6 +439,17 @@ class Plan:
         # Training begins at any job, the other parts take one stretch after the other.
         first += number % (end - first - jobs + 1) if part == TRAINING else number * jobs
         return from_trace(self._trace(), seed=FILLED, jobs=jobs, first=first, **options)
+
+    def small(self) -> list[PlacementInstance]:
+        """Return the instances whose optima are imitated; an InputError if there are none."""
+        given = self.optima
+        if given is None:
+            raise InputError("optima: missing")
+        options = self._options(0) | {"cluster": None, "machines": given.machines, "rho": given.rho}
+        try:
+            return [generate(seed=OPTIMA + i, jobs=given.jobs, **options) for i in range(given.instances)]
+        except InputError as error:
+            raise InputError(f"optima: {error}") from error
 
     def judged(self, part: int, trial: Trial) -> list[PlacementInstance]:
         """Return the instances of a trial: so many for each cluster."""

@@ -144,9 +144,14 @@ def play(
     known: Reference,
     generator: np.random.Generator | None,
     variate: str = "none",
+    taught: Schedule | None = None,
 ) -> Played:
-    """Play an episode with actions drawn by a generator, or by their means without one."""
-    from .episode_kernels import episode, kept_of
+    """Play an episode with actions drawn by a generator, or by their means without one.
+
+    With a schedule they are what it does, as far as agents can: its jobs are tried by their starts, none
+    before it, first on the machines that have most of their instances there.
+    """
+    from .episode_kernels import episode, kept_of, teacher
 
     design, setting, n = networks.design, instance.setting, len(instance.jobs)
     sees = frozenset({"estimates"}) if design.sees_estimates else frozenset[str]()
@@ -162,6 +167,7 @@ def play(
         blank_state(table),
         _keys(instance, design),
         instance.jobs.estimate if sees else NO_ESTIMATES,
+        teacher(taught, len(setting.capacity)),
         generator if draws else np.random.default_rng(0),
         kept,
     )

@@ -8,7 +8,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import torch
@@ -33,15 +33,20 @@ from .weights import Networks
 LAST, BEST, RESULT, LOG = "last.npz", "best.npz", "result.json", "progress.jsonl"
 """Files of a training: where it goes on, the best networks by validation, the test, and how it went."""
 
+Solve = Callable[[PlacementInstance, float], Schedule | None]
+"""Returns a schedule that is proved to within a gap of the optimum, or None."""
+
 
 class Trainer:
     """A training that can be stopped after any iteration and go on from its file.
 
-    By default it is on a GPU if there is one.
+    By default it is on a GPU if there is one. ``solve`` is for plans with optima, which imitate them.
     """
 
-    def __init__(self, plan: Plan, device: torch.device | None = None) -> None:
-        self.plan = plan
+    def __init__(self, plan: Plan, device: torch.device | None = None, solve: Solve | None = None) -> None:
+        if plan.optima is not None and solve is None:
+            raise InputError("optima: nothing is at hand that solves instances")
+        self.plan, self._solve = plan, solve
         where = "cuda" if torch.cuda.is_available() else "cpu"
         self.device = device if device is not None else torch.device(where)
         _, draws, noise = np.random.SeedSequence(plan.seed).spawn(3)
@@ -53,6 +58,7 @@ class Trainer:
         self.best: float | None = None
         self.validations: list[float] = []
         self._judged: list[tuple[PlacementInstance, Reference]] | None = None
+        self._optima: list[Played] = []
 
     def iterate(self) -> Progress:
         """Play the episodes of an iteration and learn from them.
@@ -82,15 +88,19 @@ class Trainer:
 
     def _iterate(self) -> Progress:
         plan, began = self.plan, stopwatch.now()
-        instances, variate = plan.lesson(self.iteration, self.rng), plan.training.variate
-        episodes = lessons(self.learner.actor, instances, self.rng, self.noise, variate)
+        imitates = self.iteration < plan.training.imitation
+        if imitates and plan.optima is not None:
+            episodes = self._followed()
+        else:
+            instances, variate = plan.lesson(self.iteration, self.rng), plan.training.variate
+            episodes = lessons(self.learner.actor, instances, self.rng, self.noise, variate)
         if self.iteration == 0:
             self._group(episodes)
         for group in self.learner.optimiser.param_groups:
             left = 1.0 - self.iteration / plan.training.iterations if plan.training.anneal else 1.0
             group["lr"] = plan.training.learning_rate * left
-        if self.iteration < plan.training.imitation:
-            self.learner.imitate(episodes, self.rng)
+        if imitates:
+            self.learner.imitate(episodes, self.rng, optima=plan.optima is not None)
         else:
             self.learner.improve(episodes, self.rng)
         self._refuse_nan()
@@ -101,6 +111,20 @@ class Trainer:
         speed = count / (stopwatch.now() - began)
         total = plan.training.iterations
         return Progress(self.iteration, total, self.steps, speed, objective, None, self.best)
+
+    def _followed(self) -> list[Played]:
+        """Return the small instances of the plan, played as their optima; they are solved once."""
+        if not self._optima and self.plan.optima is not None:
+            networks, solve = self.learner.actor.networks(), cast(Solve, self._solve)
+            known = ((one, solve(one, self.plan.optima.gap)) for one in self.plan.small())
+            self._optima = [
+                play(networks, one, reference(one), None, taught=found)
+                for one, found in known
+                if found is not None
+            ]
+            if not self._optima:
+                raise InputError("optima: no instance could be proved; fewer jobs or machines can be")
+        return self._optima
 
     def _group(self, episodes: Sequence[Played]) -> None:
         """Form the groups of jobs, where the design has them, of what was seen in the first episodes."""
@@ -235,7 +259,12 @@ def ended(plan: Plan, iteration: int, validations: Sequence[float]) -> bool:
     return bool(last >= before)
 
 
-def train(plan: Plan, folder: Path, report: Callable[[Progress], None] | None = None) -> dict[str, Any]:
+def train(
+    plan: Plan,
+    folder: Path,
+    report: Callable[[Progress], None] | None = None,
+    solve: Solve | None = None,
+) -> dict[str, Any]:
     """Train by a plan, or go on where a training by the same plan in the same folder has stopped.
 
     Going on, on the same machine, gives the same as never having stopped. A training that is finished is not
@@ -246,7 +275,8 @@ def train(plan: Plan, folder: Path, report: Callable[[Progress], None] | None = 
     done, over = standing(plan, folder)
     with one_thread():
         _ = plan.judges  # what cannot be made is refused before any work
-        trainer = Evolution(plan) if plan.training.method == EVOLUTION else Trainer(plan)
+        evolves = plan.training.method == EVOLUTION
+        trainer = Evolution(plan) if evolves else Trainer(plan, solve=solve)
         if done:
             trainer.restore(folder / LAST)
             if trainer.best is not None and not (folder / BEST).exists():

@@ -59,6 +59,8 @@ def train(
         out.log("note: the training has ended: nothing is trained again")
     elif done:
         out.log(f"note: goes on after iteration {done} of {total} in {folder}")
+    if plan.optima is not None and done < plan.training.imitation:
+        out.log(f"note: {plan.optima.instances} small instances are solved before")
     with out.progress("train") as report:
 
         def follow(progress: Progress) -> None:
@@ -70,7 +72,7 @@ def train(
                 report.finished(note)
 
         try:
-            result = training.train(plan, folder, follow)
+            result = training.train(plan, folder, follow, api.nearly_optimal)
         except KeyboardInterrupt:
             saved = f"after iteration {done} of {total}, saved in {folder}; the same command goes on from it"
             text = saved if done else "before anything was saved; the same command begins anew"
