@@ -58,7 +58,7 @@ FILES = {
     "da-mc-estimates": replace(CAPACITY, features="estimates"),
     "da-mc-prior": replace(DESIGNS["da-mc"], prior="consolidate"),
     "da-mc-printed": DESIGNS["da-mc"],
-    **{f"da-mc-{what}": DESIGNS["da-mc"] for what in ("long", "wide", "features", "patient")},
+    **{f"da-mc-{what}": DESIGNS["da-mc"] for what in ("long", "wide", "features", "patient", "optima")},
     **{f"{name}-settings": DESIGNS[name] for name in trained.ABLATIONS},
     **{f"{name}-loaded": DESIGNS[name] for name in trained.PAPER},
     **{f"das-h{heads}": replace(DESIGNS["das"], heads=heads) for heads in (1, 2, 8)},

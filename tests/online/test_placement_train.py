@@ -216,8 +216,8 @@ def test_readings_are_checked() -> None:
     ):
         with pytest.raises(InputError, match=message):
             Plan.of(data(design={"readings": given_}))
+    literal = {"readings": {"window": LITERAL}}
     with pytest.raises(InputError, match=r"^optima: not with literal window"):
-        literal = {"readings": {"window": LITERAL}}
         Plan.of(data(design=literal, training={"imitation": 1}, optima={}))
     with pytest.raises(InputError, match=r"jobs\.price: 0\.0, but reward|jobs\.price: 0, but reward"):
         Plan.of(data(design={"readings": {"reward": LITERAL}}, jobs={"price": 0}))
@@ -561,7 +561,6 @@ def test_what_an_optimum_teaches(seed: int) -> None:
     share = np.zeros((6, 2))
     np.add.at(share, (best.rows[:, 0], best.rows[:, 1]), best.rows[:, 2])
     share /= share.sum(1, keepdims=True)
-    held = 0
     assert len(made) <= len(epochs)
     for d in range(len(made)):
         ranks = -made.priorities[made.rows[d] : made.rows[d + 1]]
@@ -571,11 +570,7 @@ def test_what_an_optimum_teaches(seed: int) -> None:
         for aim in made.affinities[tried]:
             assert np.abs(share - aim).sum(1).min() < 1e-6
         assert {*made.hold[tried]} <= {-1.0, 1.0}
-        held += int((made.hold[tried] > 0.0).sum())
     assert (made.hold < 0.0).sum() == 6  # each job starts once
-    assert held == (made.hold > 0.0).sum()
-    if one.cost(best) == pytest.approx(made.cost):
-        assert [*np.flatnonzero(np.diff(made.begun))] == [*np.flatnonzero(np.diff(made.begun) > 0)]
 
 
 @pytest.mark.parametrize(
@@ -591,10 +586,45 @@ def test_imitation_of_optima_comes_closer(design: Mapping[str, Any], share: floa
     assert trainer._followed() is episodes  # solved once
     samples = collect(episodes, student.device)
     distances = [float(student._distance(samples, True).detach())]
+    for name in ("priorities", "affinities", "hold"):  # what the optima do is what counts
+        done = getattr(samples, name)
+        other = float(student._distance(samples._replace(**{name: 0.5 * done}), True).detach())
+        assert (other != distances[0]) == bool(done.numel()), name
     for _ in range(6):
         student.imitate(episodes, rng, optima=True)
         distances.append(float(student._distance(samples, True).detach()))
     assert distances[-1] < share * distances[0], distances
+
+
+def test_jobs_start_where_nothing_else_would_happen() -> None:
+    """A schedule that agents cannot follow to the end leaves no job behind."""
+    plan = Plan.of(data(training={"imitation": 1}, optima={}))
+    one, far = plan.small()[0], np.full(6, 10**12)
+    rows = np.array([(job, 0, 1) for job in range(6)])
+    networks = Trainer(plan, solve=nearly_optimal).learner.actor.networks()
+    made = play(networks, one, reference(one), None, taught=Schedule(far, far + 1, rows))
+    assert made.begun[-1] == 6
+    assert [*np.diff(made.begun)].count(0) > 0  # as long as something would happen, all wait
+
+
+def test_what_was_imitated_is_played() -> None:
+    """Networks that have seen one optimum again and again play it, but where jobs wait though nothing runs.
+
+    Of eight instances they played one or two optimally before, six after.
+    """
+    learning = {"imitation": 1, "epochs": 120, "minibatch": 64, "learning_rate": 0.01}
+    plan = Plan.of(data(design=HOLDING, training=learning, optima={"rho": 20.0, "instances": 8}))
+    before, after = [], []
+    for one in plan.small():
+        trainer, known, best = Trainer(plan, solve=nearly_optimal), reference(one), nearly_optimal(one, 0.01)
+        student = trainer.learner
+        lesson = play(student.actor.networks(), one, known, None, taught=best)
+        before.append(play(student.actor.networks(), one, known, None).cost / lesson.cost)
+        student.imitate([lesson], trainer.rng, optima=True)
+        after.append(play(student.actor.networks(), one, known, None).cost / lesson.cost)
+    played = [(np.array(ratios) < 1.0 + 1e-9).sum() for ratios in (before, after)]
+    assert played[0] <= 2
+    assert played[1] >= 5, after
 
 
 def test_optima_that_are_not_proved_are_left_out() -> None:

@@ -345,7 +345,7 @@ compared(
 )
 
 ADDED = [f"da-mc-{what}" for what in ("long", "wide", "settings", "prior", "features", "capacity")]
-ADDED += ["clone-ppo"]
+ADDED += ["clone-ppo", "da-mc-optima"]
 
 
 def changed(context: Context) -> list[Table]:
@@ -361,7 +361,7 @@ compared(
     "What was added to DA+MC",
     against(ADDED, ["da-mc"]),
     says="Capacity features, consolidation as prior mean, longer training, wider networks, the settings of "
-    "Appendix D and imitation each improve DA+MC.",
+    "Appendix D and imitation, of FIFO-Consolidate or of optima, each improve DA+MC.",
     how="Each against DA+MC on Small.",
     ours=True,
     beside=["da-mc - untrained da-mc", *against(["da-mc", "da-mc-printed", *ADDED], [FIFO])],

@@ -95,7 +95,12 @@ class Group:
     def plan(self) -> dict[str, Any]:
         """Return the settings by which its networks were trained, as far as their files tell."""
         told = checkpoint.read(self.files[0]).get("plan") if self.files else None
-        return {**told["design"], **told["jobs"], **asdict(Training(**told["training"]))} if told else {}
+        if not told:
+            return {}
+        plan = {**told["design"], **told["jobs"], **asdict(Training(**told["training"]))}
+        if "optima" in told:
+            plan["optima"] = "{instances} of {jobs} jobs, {machines} machines".format_map(told["optima"])
+        return plan
 
 
 def records() -> dict[str, Any]:
