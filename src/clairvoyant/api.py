@@ -275,7 +275,8 @@ def train(
 ) -> dict[str, Any]:
     """Train the networks of a learned scheduler by a plan, or go on where this has stopped in the folder.
 
-    ``docs/training.md`` describes plans and results. A checkpoint is played as
+    ``docs/training.md`` describes plans and results. With ``optima`` in the plan, small instances are solved
+    first, which may take minutes. A checkpoint is played as
     ``"das:checkpoint=FOLDER/best.npz"``.
 
     Parameters
