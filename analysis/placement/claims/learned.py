@@ -409,7 +409,7 @@ KINDS = {
     "-settings": "printed settings",
     "-literal": "printed settings",
     "-loaded": "under load, our settings",
-    "-loaded-long": "core-hours under load, our settings",
+    "-loaded-long": "longer under load, our settings",
 }
 """The figure of learning curves, by how the names of networks end."""
 
