@@ -180,6 +180,19 @@ REFUSED: list[tuple[dict[str, Any], str]] = [
     ({"training": {"imitation": 4}}, "training.imitation: 4 of only 3 iterations"),
     ({"optima": {}}, "optima: nothing imitates them; training.imitation says"),
     ({"optima": 3}, "optima: 3 is not a table"),
+    (
+        {"optima": {}, "training": {"imitation": 1}, "jobs": {"gpu_weight": -1}},
+        r"jobs.gpu_weight: -1",
+    ),
+    (
+        {
+            "optima": {},
+            "design": {"ordering": "linear", "placement": "linear", "features": "capacity"}
+            | {"prior": "patient", "holds": True},
+            "training": {"method": "evolution", "epochs": 4, "minibatch": 512},
+        },
+        'optima: not with training.method "evolution"',
+    ),
     ({"optima": {"size": "tiny"}}, "optima.size: unknown field"),
     ({"optima": {"instances": 0}}, "optima.instances: 0 is not a whole number of at least 1"),
     ({"optima": {"gap": -0.1}}, "optima.gap: -0.1 is not at least 0"),

@@ -207,7 +207,8 @@ class Optima:
     instances, jobs
         How many, and with how many jobs each.
     machines, rho
-        How many machines there are, and their load, in the place of those of the plan's ``jobs``.
+        How many machines there are, and the generator's ``rho``, in the place of those of the plan's
+        ``jobs``. It stands for the load of the generator's own cluster: on fewer machines it is higher.
     gap
         What is proved: that nothing costs less by more than this part of the cost. Instances of which the
         oracle cannot prove it are left out.
@@ -293,10 +294,12 @@ class Plan:
         self._check_numbers()
 
     def _check_optima(self) -> None:
-        if not self.training.imitation:
+        if self.training.method != EVOLUTION and not self.training.imitation:
             raise InputError("optima: nothing imitates them; training.imitation says for how many iterations")
         if self.recorded:
             raise InputError("optima: not with jobs.trace")
+        if self.training.method == EVOLUTION:
+            raise InputError('optima: not with training.method "evolution"')
         if self.design.in_steps:
             raise InputError(f"optima: not with literal {', '.join(self.design.in_steps)}")
 
@@ -390,13 +393,13 @@ class Plan:
 
     def _try(self) -> None:
         """Make instances, or all jobs of a trace, so that what is wrong is said before any work."""
-        if self.optima is not None:
-            self.small()
         for turn in range(len(self.clusters)):
             try:
                 self._refuse_free(self._tried(turn))
             except InputError as error:
                 raise InputError(self._named(str(error))) from error
+        if self.optima is not None:
+            self.small()
         for name in PARTS.values() if self.recorded else ():
             first, end = getattr(self, name).numbers
             options = self._options(0) | {"rho": None}

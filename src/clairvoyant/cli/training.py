@@ -59,7 +59,7 @@ def train(
         out.log("note: the training has ended: nothing is trained again")
     elif done:
         out.log(f"note: goes on after iteration {done} of {total} in {folder}")
-    if plan.optima is not None and done < plan.training.imitation:
+    if plan.optima is not None and not over and done < plan.training.imitation:
         out.log(f"note: {plan.optima.instances} small instances are solved before")
     with out.progress("train") as report:
 
