@@ -21,6 +21,7 @@ from clairvoyant.online.placement.learned.drawing import Memory, Move, act, one_
 from clairvoyant.online.placement.learned.features import Eyes, Scene
 from clairvoyant.online.placement.learned.kernels import look_at_hold
 from clairvoyant.online.placement.learned.networks import Actor, seeded
+from clairvoyant.online.placement.learned.outcomes import Outcomes
 from clairvoyant.online.placement.learned.policies import SHIPPED, TRAINED
 from clairvoyant.online.placement.learned.weights import Networks, initial, shapes
 
@@ -178,7 +179,7 @@ def test_deviations_are_those_of_pytorch_and_means_are_not_moved(name: str) -> N
             jobs, machines = encoded[which, place], around[which]
             assert actor.placement is not None
             points = actor.placement.points(jobs, machines)
-            past = recall(actor.design, [memory], which, place, points)
+            past = recall(actor.design, [scene], [memory], which, place, points)
             normal, mean = actor.affinities(jobs, machines, batch.pairs[which, place], past, factored=False)
             act(actor, [scene], [memory], None)
         np.testing.assert_array_equal(normal.mean, mean)
@@ -189,6 +190,33 @@ def test_deviations_are_those_of_pytorch_and_means_are_not_moved(name: str) -> N
             deviations, compared = normal.variance.sqrt(), compared + 1
             np.testing.assert_allclose(shown.affinity_deviations, deviations, rtol=2e-3, atol=1e-4)
     assert compared > 3
+
+
+def test_training_hears_what_play_hears_of_outcomes() -> None:
+    made, design = generate(seed=3, jobs=40, rho=2.0, cluster="small"), replace(DESIGNS["das"], outcomes=3.0)
+    actor, setting, moved = loud(design, seed=1), made.setting, 0
+    player, eyes = Player(actor.networks(), setting, np.random.default_rng(0)), Eyes(setting, estimates=False)
+    memory, episode = Memory(outcomes=Outcomes(setting, eyes, design.history, 3.0)), made.episode(frozenset())
+    for seen in episode:
+        shown, scene = player.scores(seen), eyes.look(seen)
+        with torch.no_grad(), one_thread():
+            batch = stack([scene], torch.device("cpu"))
+            encoded, around = actor.encode(batch.jobs, batch.machines, batch.mask)
+            which, place = batch.mask.nonzero(as_tuple=True)
+            jobs, machines = encoded[which, place], around[which]
+            assert actor.placement is not None
+            points = actor.placement.points(jobs, machines)
+            past = recall(design, [scene], [memory], which, place, points)
+            normal, mean = actor.affinities(jobs, machines, batch.pairs[which, place], past, factored=False)
+            (move,) = act(actor, [scene], [memory], None)
+        np.testing.assert_allclose(shown.affinities, normal.mean, rtol=1e-3, atol=1e-4)
+        np.testing.assert_allclose(shown.affinity_deviations, normal.variance.sqrt(), rtol=2e-3, atol=1e-4)
+        moved += bool((normal.mean - mean).abs().max() > 1e-3)
+        mine = player.decide(seen)
+        np.testing.assert_array_equal(mine.rows, move.rows)
+        np.testing.assert_allclose(mine.affinities, move.affinities, rtol=1e-3, atol=1e-4)
+        episode.apply(mine.rows)
+    assert moved > 20
 
 
 def test_a_process_without_a_covariance_is_told_and_no_decision_needs_one(

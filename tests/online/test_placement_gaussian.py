@@ -587,7 +587,8 @@ def test_compiled_the_process_is_that_of_double_precision(
     shape = (pairs, 1 + histories, machines, width)
     points = normal(*shape, seed=seed).relu() * data.draw(st.sampled_from((0.0, 1e-3, 0.3, 1.0, 3.0)))
     share = data.draw(st.sampled_from((0.0, 0.5, 1.0)))
-    known = torch.from_numpy(np.random.default_rng(seed).random((pairs, histories)) < share)
+    of = (pairs, histories, machines)[: data.draw(st.sampled_from((2, 3)), label="of jobs, or of machines")]
+    known = torch.from_numpy(np.random.default_rng(seed).random(of) < share)
     residual = normal(pairs, histories, machines, seed=seed + 1)
     assert_alike(made, points[:, 0], Past(points[:, 1:], residual, known), seed)
 

@@ -415,6 +415,7 @@ VARIED = {
         f"literal-{part}": design(literal=[part]) for part in ("representation", "walk", "process", "history")
     },
     "literal-matern": design(literal=["matern"], history=2),
+    "outcomes": design(outcomes=1.0),
 }
 
 

@@ -15,6 +15,7 @@ from clairvoyant.models.placement.slowdown import Slowdown
 from clairvoyant.online.placement import POLICIES
 from clairvoyant.online.placement.learned.acting import Player
 from clairvoyant.online.placement.learned.design import DESIGNS
+from clairvoyant.online.placement.learned.features import Eyes
 from clairvoyant.online.placement.learned.outcomes import Outcomes
 from clairvoyant.online.placement.learned.policies import SHIPPED
 from clairvoyant.online.placement.learned.process import shifts
@@ -102,15 +103,32 @@ def test_the_worst_machine_and_the_spread_count() -> None:
     )
     jobs = [plain | {"instances": 2}, plain | {"intensity": 0.5}]
     instance = PlacementInstance(machines=machines, jobs=jobs, slowdown=slowdown)
-    noted = Outcomes(instance.setting, initial(DESIGNS["das"], 1), 1.0)
-    seen = next(iter(instance.episode(frozenset())))
+    eyes, seen = Eyes(instance.setting, False), next(iter(instance.episode(frozenset())))
+    noted = Outcomes(instance.setting, eyes, 8, 1.0)
+    eyes.note(seen)
     around, past = drawn(0, machines=2)
     noted.note(seen, np.array([[0, 0, 1], [0, 1, 1], [1, 0, 1]]), np.stack([job for job, _ in past]), around)
-    noted._pass(replace(seen, time=1000), np.array([[4, 4], [1000, 500]]))
+    noted._pass(replace(seen, time=1000))
     (_, spread), (_, alone) = noted._last
     assert (spread.ran, alone.ran) == (1000.0, 1000.0)
     assert spread.work == pytest.approx(1000.0 / (1.25 * 1.75))
     assert alone.work == pytest.approx(1000.0 / 1.75)
+
+
+def test_networks_play_with_the_outcomes_they_learned_with_unless_others_are_named() -> None:
+    instance, networks = generate("default", 1, jobs=80, rho=2.0, cluster="small"), initial(DESIGNS["das"], 1)
+    heard = replace(networks, design=replace(networks.design, outcomes=100.0))
+
+    def played(of: Networks, weight: float) -> list[list[list[int]]]:
+        player, episode, found = Player(of, instance.setting, np.random.default_rng(0), weight), None, []
+        episode = instance.episode(frozenset())
+        for seen in episode:
+            found.append(player.decide(seen).rows.tolist())
+            episode.apply(np.array(found[-1]).reshape(-1, 3))
+        return found
+
+    assert played(heard, 0.0) == played(networks, 100.0) != played(networks, 0.0)
+    assert played(heard, 1.0) == played(networks, 1.0)
 
 
 @pytest.mark.parametrize("settings", [{"outcomes": -1.0}, {"outcomes": float("nan")}])

@@ -46,15 +46,16 @@ class Player:
 
     The random walk process does not move the means: it learns by how much affinities were off them, and means
     that are played are off by nothing. So it changes no decision, and only :meth:`scores` shows what it says;
-    unless it learns from ``outcomes``, with a weight above 0.
+    unless it learns from ``outcomes``, with a weight above 0; at 0, that of its training.
     """
 
     def __init__(
         self, networks: Networks, setting: Setting, rng: np.random.Generator, outcomes: float = 0.0
     ) -> None:
         self._networks, self._rng, self._setting = networks, rng, setting
-        self._outcomes = Outcomes(setting, networks, outcomes) if outcomes > 0.0 else None
         self._eyes = Eyes(setting, networks.design.sees_estimates)
+        weight, history = outcomes or networks.design.outcomes, networks.design.history
+        self._outcomes = Outcomes(setting, self._eyes, history, weight) if weight > 0.0 else None
         self._rows = networks.design.readings.literal("history")
         # What the process remembers: encoded jobs and machines of the last placed jobs, or, read literally,
         # of the last decisions, then all jobs of each.
@@ -121,7 +122,7 @@ class Player:
         scene, networks = self._eyes.look(seen), self._networks
         seen_as = scene.jobs, scene.machines, encodings(networks, len(scene.jobs))
         encoded = encode(networks.shape, networks.weights, *seen_as)
-        return self._outcomes.shift(seen, self._eyes.known, *encoded).astype(np.float32)
+        return self._outcomes.shift(networks, seen, *encoded).astype(np.float32)
 
     def _times(self, seen: Observation) -> np.ndarray:
         """Return for how long all running jobs have run together and their number; the same of the ended."""
@@ -158,7 +159,8 @@ class Player:
         if (shift := self._shift(seen)).size:
             mean = mean + shift
         if networks.design.placement == "process":
-            spread = deviations(networks, encoded, around, list(self._past))
+            known = self._outcomes.known(seen) if self._outcomes is not None else ([*self._past],)
+            spread = deviations(networks, encoded, around, *known)
         else:
             spread = np.sqrt(affinities[..., 1])
         return Scores(*order, mean, spread)

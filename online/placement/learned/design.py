@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass, field, fields, replace
 from typing import Any, Self
 
 from ....models.base import InputError, refuse_unknown
-from ....models.draw import choose, truth, whole
+from ....models.draw import choose, real, truth, whole
 
 SOUND, LITERAL = "sound", "literal"
 
@@ -113,6 +113,9 @@ class Design:
         h of (6).
     history
         tau of (9) and (10).
+    outcomes
+        What the process learns from: 0, affinities that were drawn; above 0, outcomes of placements, which
+        count for so much, see :mod:`.outcomes`. That takes the process, soundly read.
     readings
         See :class:`Readings`.
 
@@ -131,6 +134,7 @@ class Design:
     hidden: int = 32
     heads: int = 4
     history: int = 8
+    outcomes: float = 0.0
     readings: Readings = field(default_factory=Readings)
 
     def __post_init__(self) -> None:
@@ -143,6 +147,7 @@ class Design:
         whole("design.hidden", self.hidden, 1, 4096)
         whole("design.heads", self.heads, 1, self.hidden)
         whole("design.history", self.history, 1, 1000)
+        real("design.outcomes", self.outcomes, 0.0)
         if self.hidden % self.heads:
             raise InputError(f"design.heads: {self.heads} does not divide hidden, which is {self.hidden}")
         if self.placement == "grouped" and self.learns_order:
@@ -163,7 +168,9 @@ class Design:
         if self.holds and self.placement not in ("gaussian", "linear"):
             raise InputError('design.holds: needs placement = "gaussian" or "linear"')
         if self.holds and self.in_steps:
-            raise InputError(f"design.holds: not with literal {', '.join(self.in_steps)}")
+            raise InputError(f"design.holds: not with {', '.join(self.in_steps)}")
+        if self.outcomes > 0.0 and not self.hears_outcomes:
+            raise InputError('design.outcomes: needs placement = "process", in its sound reading')
         if not self.learns_order and not self.learns_places:
             raise InputError("design: neither ordering nor placement is learned")
 
@@ -189,8 +196,14 @@ class Design:
 
     @property
     def in_steps(self) -> tuple[str, ...]:
-        """The literal readings because of which episodes of training are played decision by decision."""
-        return tuple(name for name in IN_STEPS if self.readings.literal(name))
+        """Because of what episodes of training are played decision by decision."""
+        literal = [f"literal {name}" for name in IN_STEPS if self.readings.literal(name)]
+        return (*literal, *(["outcomes"] if self.outcomes > 0.0 else []))
+
+    @property
+    def hears_outcomes(self) -> bool:
+        """Whether there is a process that can learn from outcomes."""
+        return self.placement == "process" and not any(map(self.readings.literal, IN_STEPS))
 
     @property
     def draws_jobs(self) -> bool:

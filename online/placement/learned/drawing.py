@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import NamedTuple, cast
 
 import numpy as np
 import torch
@@ -16,6 +16,7 @@ from ....models.placement.state import CONSOLIDATE, FIRST_FIT
 from .design import Design
 from .features import JOB_FEATURES, MACHINE_FEATURES, PAIR_FEATURES, Scene
 from .networks import Actor, Normal, Past
+from .outcomes import Outcomes
 
 RULES = {"first-fit": FIRST_FIT, "consolidate": CONSOLIDATE}
 
@@ -62,11 +63,13 @@ def stack(scenes: Sequence[Scene], device: torch.device) -> Batch:
 class Memory:
     """The memory of the Gaussian process in one simulation: the last placed jobs, the newest last.
 
-    Read literally, the last decisions instead, each with the rows of all jobs.
+    Read literally, the last decisions instead, each with the rows of all jobs. Where there are ``outcomes``,
+    these count, and not what was drawn.
     """
 
     points: list[Tensor] = field(default_factory=list)
     residual: list[Tensor] = field(default_factory=list)
+    outcomes: Outcomes | None = None
 
     def keep(self, points: Tensor, residual: Tensor, most: int) -> None:
         """Note one more of them and forget what is older than the last ``most``."""
@@ -97,8 +100,17 @@ def draw(normal: Normal, generator: torch.Generator | None) -> Tensor:
     return normal.mean + (normal.factor @ noise[..., None])[..., 0]
 
 
-def recall(design: Design, memories: Sequence[Memory], which: Tensor, place: Tensor, like: Tensor) -> Past:
+def recall(
+    design: Design,
+    scenes: Sequence[Scene],
+    memories: Sequence[Memory],
+    which: Tensor,
+    place: Tensor,
+    like: Tensor,
+) -> Past:
     """Return the memory for each pair of a simulation and a job; ``like`` has shape (P, M, d)."""
+    if design.outcomes > 0.0:
+        return _recall_outcomes(design.history, scenes, memories, which, like)
     t, (_, m, d) = design.history, like.shape
     points, residual = like.new_zeros(len(memories), t, m, d), like.new_zeros(len(memories), t, m)
     known = torch.zeros(len(memories), t, dtype=torch.bool, device=like.device)
@@ -109,6 +121,20 @@ def recall(design: Design, memories: Sequence[Memory], which: Tensor, place: Ten
         if count:
             points[i, :count], residual[i, :count] = torch.stack(memory.points), torch.stack(memory.residual)
             known[i, :count] = True
+    return Past(points[which], residual[which], known[which])
+
+
+def _recall_outcomes(
+    t: int, scenes: Sequence[Scene], memories: Sequence[Memory], which: Tensor, like: Tensor
+) -> Past:
+    """Return what the last placed jobs that have run came to, on their machines, for each pair."""
+    n, (_, m, d) = len(memories), like.shape
+    points, residual = like.new_zeros(n, t, m, d), like.new_zeros(n, t, m)
+    known = torch.zeros(n, t, m, dtype=torch.bool, device=like.device)
+    for i, (scene, memory) in enumerate(zip(scenes, memories, strict=True)):
+        for j, (one, off) in enumerate(cast(Outcomes, memory.outcomes).recent(scene.observation)):
+            points[i, j] = torch.from_numpy(one.job * one.around)
+            residual[i, j, one.machines], known[i, j, one.machines] = off, True
     return Past(points[which], residual[which], known[which])
 
 
@@ -151,7 +177,7 @@ def act(
     points, past = None, None
     if design.placement == "process":
         points = actor.placement.points(jobs, around)
-        past = recall(design, memories, which, place, points)
+        past = recall(design, scenes, memories, which, place, points)
     normal, mean = actor.affinities(jobs, around, batch.pairs[which, place], past, generator is not None)
     scores = draw(normal, generator)
     moves, first = [], 0
@@ -169,7 +195,10 @@ def act(
                 None if past is None else Past(*(part[first:last][picked] for part in past)),
             )
         )
-        if points is not None:
+        if memory.outcomes is not None:
+            seen_as = encoded[i].numpy(force=True), machines[i].numpy(force=True)
+            memory.outcomes.note(scene.observation, rows_of, *seen_as)
+        elif points is not None:
             _note(design, memory, points[first:last], (scores - mean)[first:last], picked, rows)
         first = last
     return moves

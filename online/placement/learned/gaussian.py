@@ -143,7 +143,7 @@ class _Process(torch.autograd.Function):
         """Return both; shapes (p, m) and (p, m, m)."""
         points, residual, known = (np.ascontiguousarray(part) for part in past)
         p, t, m, _ = points.shape
-        there, numbers = known.astype(np.float32).repeat(m, 1), tuple(map(np.float32, scalars.tolist()))
+        there, numbers = known.astype(np.float32), tuple(map(np.float32, scalars.tolist()))
         given = np.ascontiguousarray(now.detach()), points, there, numbers
         kept = room(p if any(ctx.needs_input_grad) else min(p, 1), t, m)
         shift, covariance = np.empty((p, m), np.float32), np.empty((p, m, m), np.float32)
@@ -164,7 +164,7 @@ process: Callable[..., tuple[Tensor, Tensor]] = _Process.apply
 """Return the change of the mean and the covariance by the process soundly read, in float32 on a processor.
 
 Of machines as seen by jobs, shape (p, m, d), the scalars 1 / lengthscale, scale, noise and beta, and points,
-residuals and which are known of the past, shapes (p, t, m, d), (p, t, m) and (p, t); no derivative by these.
+residuals and which are known of the past, shapes (p, t, m, d), (p, t, m) and (p, t m); no derivative by them.
 """
 
 

@@ -43,7 +43,14 @@ class Past(NamedTuple):
 
     points: Tensor  # the machines as seen by those jobs, shape (P, T, M, d)
     residual: Tensor  # their affinities less the mean then, shape (P, T, M)
-    known: Tensor  # which of them there are, shape (P, T)
+    # Which of them there are, shape (P, T), or of which machines there are outcomes, shape (P, T, M).
+    known: Tensor
+
+    @property
+    def machines(self) -> Tensor:
+        """Which machines as seen by those jobs count, shape (P, T M)."""
+        every = self.known if self.known.dim() == 3 else self.known[..., None]
+        return every.expand(self.residual.shape).flatten(1)
 
 
 @contextmanager
@@ -186,7 +193,7 @@ class PlacementHead(nn.Module):
             beta = torch.sigmoid(self.walk)
             scale = torch.exp(self.log_scale - beta)
             scalars = torch.exp(-self.log_lengthscale), scale, self.log_noise.exp(), beta
-            return process(now, torch.stack(scalars), *past)
+            return process(now, torch.stack(scalars), past.points, past.residual, past.machines)
         everything = torch.cat([now[:, None], past.points], 1).reshape(p, (1 + t) * m, d)
         similar = matern(everything, everything, self.log_lengthscale.exp(), squared=literal)
         adjacency = similar.view(p, 1 + t, m, 1 + t, m).diagonal(dim1=1, dim2=3).movedim(-1, 1) / m
@@ -206,7 +213,7 @@ class PlacementHead(nn.Module):
             kernel[:, m:, m:],
             past.residual.reshape(p, t * m, 1),
             self.log_noise.exp(),
-            past.known.repeat_interleave(m, 1),
+            past.machines,
         )
         return shift[..., 0], projected(covariance) if literal else covariance
 

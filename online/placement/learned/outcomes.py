@@ -1,4 +1,4 @@
-"""Outcomes of placements, from which the process of an amended DAS learns in play."""
+"""Outcomes of placements, from which the process of an amended DAS learns."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ....models.placement.setting import Observation, Setting
+from .features import Eyes
 from .process import shifts
 from .weights import Networks
 
@@ -31,25 +32,41 @@ class Outcomes:
     jobs take it does not know. Neighbours count as they were after the last decision.
     """
 
-    def __init__(self, setting: Setting, networks: Networks, weight: float) -> None:
-        self._setting, self._networks, self._weight = setting, networks, weight
-        self._last: deque[tuple[int, Placed]] = deque(maxlen=networks.design.history)
+    def __init__(self, setting: Setting, eyes: Eyes, history: int, weight: float) -> None:
+        self._setting, self._eyes, self._weight = setting, eyes, weight
+        self._last: deque[tuple[int, Placed]] = deque(maxlen=history)
         self._rows, self._time = np.empty((0, 3), dtype=np.int64), 0
 
-    def shift(self, seen: Observation, known: np.ndarray, jobs: np.ndarray, around: np.ndarray) -> np.ndarray:
+    def recent(self, seen: Observation) -> list[tuple[Placed, float]]:
+        """Return the last jobs placed that have run, and by how much affinities to their machines were off.
+
+        The eyes must have noted what is seen.
+        """
+        self._pass(seen)
+        some = [one for _, one in self._last if one.work > 0.0]
+        return [(one, -self._weight * float(np.log(one.ran / one.work))) for one in some]
+
+    def known(self, seen: Observation) -> tuple[list[tuple[np.ndarray, np.ndarray]], list[np.ndarray]]:
+        """Return these jobs, encoded, each with the machines then; and on which it is."""
+        some = self.recent(seen)
+        return [(one.job, one.around) for one, _ in some], [one.machines for one, _ in some]
+
+    def shift(
+        self, networks: Networks, seen: Observation, jobs: np.ndarray, around: np.ndarray
+    ) -> np.ndarray:
         """Return by how much affinities are to be moved now, shape (w, M); empty if nothing has run yet.
 
-        ``known`` are GPUs of an instance and intensity by job; ``jobs`` and ``around`` are encoded.
+        ``jobs`` and ``around`` are encoded.
         """
-        self._pass(seen, known)
-        some = [one for _, one in self._last if one.work > 0.0]
-        if not some:
+        if not (some := self.recent(seen)):
             return np.empty((0, len(around)))
-        off = [(one.machines, -self._weight * np.log(one.ran / one.work)) for one in some]
-        return shifts(self._networks, jobs, around, [(one.job, one.around) for one in some], off)
+        past, where = self.known(seen)
+        off = [(on, by) for on, (_, by) in zip(where, some, strict=True)]
+        return shifts(networks, jobs, around, past, off)
 
-    def _pass(self, seen: Observation, known: np.ndarray) -> None:
+    def _pass(self, seen: Observation) -> None:
         """Add the time since the last decision to the jobs that ran."""
+        known = self._eyes.known  # GPUs of an instance, and intensity, by job
         until = {job: finish for job, _, finish in seen.ended.tolist()}
         rows, slow = self._rows, self._setting.slowdown
         gpus = known[0, rows[:, 0]] * rows[:, 2]

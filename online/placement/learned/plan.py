@@ -301,7 +301,7 @@ class Plan:
         if self.training.method == EVOLUTION:
             raise InputError('optima: not with training.method "evolution"')
         if self.design.in_steps:
-            raise InputError(f"optima: not with literal {', '.join(self.design.in_steps)}")
+            raise InputError(f"optima: not with {', '.join(self.design.in_steps)}")
 
     def _check_clusters(self) -> None:
         for other in ("cluster", "machines"):

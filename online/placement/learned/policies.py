@@ -154,7 +154,8 @@ class Das(Trained):
         See :class:`Trained`.
     outcomes
         The weight of outcomes: by how much an affinity was too high for each unit of the natural logarithm of
-        the slowdown; 0, as in the paper: not at all. Only of networks with the process, soundly read.
+        the slowdown; 0: that of the training, and the networks of this policy learned without, as in the
+        paper. Only of networks with the process, soundly read.
 
     Raises
     ------
@@ -173,7 +174,7 @@ class Das(Trained):
         super().__post_init__()
         self.outcomes = real("outcomes", self.outcomes, 0.0)
         design = self.networks().design if self.outcomes > 0.0 else DESIGNS["das"]
-        if design.placement != "process" or design.in_steps:
+        if not design.hears_outcomes:
             raise InputError("outcomes: only of networks that have the process, in its sound reading")
 
     def start(self, setting: Setting, rng: np.random.Generator) -> None:

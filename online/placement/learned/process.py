@@ -20,13 +20,19 @@ JITTER = 1e-5
 
 
 def deviations(
-    networks: Networks, jobs: np.ndarray, around: np.ndarray, past: Sequence[tuple[np.ndarray, np.ndarray]]
+    networks: Networks,
+    jobs: np.ndarray,
+    around: np.ndarray,
+    past: Sequence[tuple[np.ndarray, np.ndarray]],
+    where: Sequence[np.ndarray] | None = None,
 ) -> np.ndarray:
     """Return the standard deviations of the affinities of encoded jobs to encoded machines, shape (w, M).
 
     ``past`` is what is remembered: encoded jobs, each with the machines then, or, read literally, the jobs of
-    decisions, of which the same row counts. The values then do not matter for how sure the process is.
+    decisions, of which the same row counts; ``where`` are the machines of each that count, by default all.
+    The values then do not matter for how sure the process is.
     """
+    counts = None if where is None else _numbers(where, len(around))
     result = np.empty((len(jobs), len(around)))
     for row, job in enumerate(jobs):
         if networks.design.readings.literal("history"):
@@ -34,7 +40,7 @@ def deviations(
         else:
             known = list(past)
         seen = np.stack([_points(networks, *one) for one in ((job, around), *known)])
-        result[row] = np.sqrt(_variances(networks, seen.astype(np.float64)) + JITTER)
+        result[row] = np.sqrt(_variances(networks, seen.astype(np.float64), counts) + JITTER)
     return result
 
 
@@ -45,13 +51,23 @@ def _points(networks: Networks, job: np.ndarray, machines: np.ndarray) -> np.nda
     return machines * job
 
 
-def _variances(networks: Networks, seen: np.ndarray) -> np.ndarray:
+def _numbers(where: Sequence[np.ndarray], machines: int) -> np.ndarray:
+    """Return the numbers of some machines of each job, among those of all jobs."""
+    found = [t * machines + some for t, some in enumerate(where)]
+    return np.concatenate([*found, np.empty(0, dtype=np.int64)])
+
+
+def _variances(networks: Networks, seen: np.ndarray, counts: np.ndarray | None = None) -> np.ndarray:
     """Return the variances (14) at the first graph, shape (M,), given the T others.
 
-    ``seen`` are the machines as seen by each job, shape (1 + T, M, d).
+    ``seen`` are the machines as seen by each job, shape (1 + T, M, d), and ``counts`` the numbers of those of
+    the others that count, by default all.
     """
     kernel, log_noise = _covariance(networks, seen)
     m = seen.shape[1]
+    if counts is not None:
+        some = np.concatenate([np.arange(m), m + counts])
+        kernel = kernel[np.ix_(some, some)]
     if networks.design.readings.literal("process"):  # of whole graphs: all machines share one variance
         return np.full(m, _given(kernel, 1, log_noise)[0, 0])
     literal = networks.design.readings.literal("matern")
@@ -101,7 +117,7 @@ def shifts(
     by how much their affinities were off.
     """
     w, m = len(jobs), len(around)
-    of = np.concatenate([t * m + where for t, (where, _) in enumerate(outcomes)])
+    of = _numbers([where for where, _ in outcomes], m)
     off = np.concatenate([np.full(len(where), by) for where, by in outcomes])
     seen = np.stack([_points(networks, *one) for one in (*((job, around) for job in jobs), *past)])
     points, psi, scale, log_noise = _nodes(networks, seen.astype(np.float64))

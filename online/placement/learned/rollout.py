@@ -25,6 +25,7 @@ from .design import Design
 from .drawing import Memory, Move, act
 from .features import HOLD_FEATURES, NO_ESTIMATES, Eyes, Scene
 from .networks import Actor, Past
+from .outcomes import Outcomes
 from .weights import Networks, encodings
 
 
@@ -250,6 +251,9 @@ class Track:
         self.episode: JobEpisode = self.instance.episode(sees)
         self._observations: Iterator[Observation] = iter(self.episode)
         self._eyes = Eyes(self.instance.setting, self.design.sees_estimates)
+        if self.design.outcomes > 0.0:
+            seen = self.instance.setting, self._eyes, self.design.history
+            self.memory.outcomes = Outcomes(*seen, self.design.outcomes)
         self._meter = Meter(self.instance, self.episode.simulator)
         self._printed = self.design.readings.literal("reward")
         self.scale = self.reference.total / len(self.instance.jobs)
