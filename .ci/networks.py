@@ -101,13 +101,15 @@ def told(trainings: Sequence[Training]) -> str:
 
 def record(one: Training, machine: str) -> dict[str, Any]:
     """Return what ``curves.json`` keeps of a finished training: time, jobs learned from, learning curve."""
-    training, lines = Plan.load(one.plan).training, one.progress()
+    plan, lines = Plan.load(one.plan), one.progress()
+    training = plan.training
     seconds, before, curve = 0.0, 0, []
     for line in lines:
         seconds, before = seconds + (line["steps"] - before) / line["speed"], line["steps"]
         if line["validation"] is not None:
             curve.append([line["steps"], round(line["validation"], 3)])
-    jobs = len(lines) * training.episodes * training.jobs
+    new = len(lines) - (training.imitation if plan.optima else 0)  # optima are the same every time
+    jobs = new * training.episodes * training.jobs
     return {"seconds": round(seconds, 1), "jobs": jobs, "machine": machine, "curve": curve}
 
 

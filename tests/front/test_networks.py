@@ -104,6 +104,16 @@ def test_a_training_that_ended_early_has_learned_from_fewer_jobs(
     assert networks.record(one, "here")["jobs"] == len(one.progress()) * 1 * 5 < 9 * 5
 
 
+def test_optima_are_no_new_jobs(networks: Any, tmp_path: Path) -> None:
+    optima = "[optima]\ninstances = 2\njobs = 3\n[validation]\ninstances = 1\njobs = 5\n[test]\njobs = 5\n"
+    learned = f"[training]\nimitation = 1\nepisodes = 1\njobs = 5\niterations = 3\n{optima}"
+    told = f'version = 1\n[design]\nname = "da-mc"\n[jobs]\ncluster = "small"\n{learned}'
+    (tmp_path / "exact.toml").write_text(told, "utf-8")
+    one = networks.Training("exact", "0")
+    clairvoyant.train(one.plan, one.folder, seed=0)
+    assert networks.record(one, "here")["jobs"] == 2 * 5
+
+
 def test_a_training_that_was_stopped_has_the_rest_left(networks: Any) -> None:
     one = networks.Training("long", "0")
     one.folder.mkdir(parents=True)

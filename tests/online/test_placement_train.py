@@ -1126,6 +1126,19 @@ def test_the_command_refuses_in_one_line(run: Run, file: Path, monkeypatch: pyte
     assert not (file.parent / "reports").exists()
 
 
+def test_what_is_solved_for_a_training_is_told(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    optima, answers = {"optima": {"instances": 3, "jobs": 3}}, iter([True, False, True])
+    file = tmp_path / "small.toml"
+    file.write_text(toml(data(training={"imitation": 1}, **optima)))
+    solve = nearly_optimal
+    monkeypatch.setattr(cv.api, "nearly_optimal", lambda *one: solve(*one) if next(answers) else None)
+    told = run("train", file).err
+    assert "note: 3 small instances are solved before\n" in told
+    assert "3 of 3 small instances solved, 2 of them proved\n" in told
+
+
 def test_several_seeds_are_trained_in_processes_of_their_own(
     run: Run, file: Path, whole: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

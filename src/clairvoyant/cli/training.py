@@ -71,8 +71,20 @@ def train(
             if progress.validation is not None:
                 report.finished(note)
 
+        solved, proved = 0, 0
+
+        def solve(instance: Any, gap: float) -> Any:
+            nonlocal solved, proved
+            found, all_ = api.nearly_optimal(instance, gap), plan.optima.instances if plan.optima else 0
+            solved, proved = solved + 1, proved + (found is not None)
+            note = f"{solved} of {all_} small instances solved, {proved} of them proved"
+            report(done / total, note)
+            if solved == all_:
+                report.finished(note)
+            return found
+
         try:
-            result = training.train(plan, folder, follow, api.nearly_optimal)
+            result = training.train(plan, folder, follow, solve)
         except KeyboardInterrupt:
             saved = f"after iteration {done} of {total}, saved in {folder}; the same command goes on from it"
             text = saved if done else "before anything was saved; the same command begins anew"
