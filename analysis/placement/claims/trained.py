@@ -36,6 +36,7 @@ FEWEST = 2
 
 PAPER = ("da", "da-mc", "da-rwgp", "das", "dl2", "rifling")  # the designs of the paper that learn
 ABLATIONS = ("das", "da", "da-mc", "da-rwgp")  # those trained by the settings of Appendix D, too
+LITERAL = "das-literal"
 SJF_E = Contender("SJF-Estimate-Consolidate", "sjf-estimate-consolidate")
 SJF_P = Contender("SJF-Estimate-Patient", "sjf-estimate-patient")
 BYLOAD = Contender("DRF-ByLoad", "drf-byload")
@@ -296,6 +297,12 @@ def by_load(names: Iterable[str]) -> dict[str, dict[str, str]]:
     return found | ({"at rho 2, for longer": loaded | kept} if fair else {})
 
 
+def by_passes(names: Iterable[str]) -> dict[str, dict[str, str]]:
+    """Return the readings of how many jobs there are to learn from: as in the paper, or ten times as many."""
+    kept = longer({name: name for name in names if name == LITERAL})
+    return {"16,000 jobs": {}} | ({"160,000 jobs": kept} if kept else {})
+
+
 def longer(by: Mapping[str, str]) -> dict[str, str]:
     """Return by which networks of longer trainings names are replaced, where there are enough of these."""
     long = {name: f"{of}-long" for name, of in by.items()}
@@ -428,8 +435,8 @@ def _decisive(
     reads: Mapping[str, Mapping[str, str]], every: Iterable[str], brief: set[str]
 ) -> Mapping[str, Mapping[str, str]]:
     """Return the readings of whose networks none is brief, or all if there is no such one."""
-    ablations = {name for pair in every for name in pair.split(" - ")} & {*ABLATIONS}
-    known = {read: by for read, by in reads.items() if not brief & {by.get(one, one) for one in ablations}}
+    judged = {name for pair in every for name in pair.split(" - ")} & {*ABLATIONS, LITERAL}
+    known = {read: by for read, by in reads.items() if not brief & {by.get(one, one) for one in judged}}
     return known or reads
 
 
