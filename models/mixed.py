@@ -22,7 +22,7 @@ MOST_NODES = 20_000
 """The most linear programs by default."""
 
 WHOLE = 1e-6
-"""A whole variable this near to a whole number is not branched on."""
+"""A whole variable this near to a whole number counts as whole, unless a known solution is farther away."""
 
 
 class Node(NamedTuple):
@@ -32,6 +32,7 @@ class Node(NamedTuple):
     number: int
     column: int  # the one to branch on, -1 for none
     at: float  # its value
+    whole: bool  # whether it counts as whole, as all others do
     limits: tuple[np.ndarray, np.ndarray]
 
 
@@ -59,22 +60,29 @@ class _Tree:
         lower, upper = (side.copy() for side in self.linear.columns)
         lower[self.columns], upper[self.columns] = limits
         if (lower > upper).any():
-            return Node(math.inf, self.count, -1, 0.0, limits)
+            return self._closed(math.inf, limits)
         self.highs.changeColsBounds(len(self.columns), self.columns.astype(np.int32), *limits)
         self.highs.run()
         known, status = library("highspy").HighsModelStatus, self.highs.getModelStatus()
         if status == known.kInfeasible:
             ray = self.highs.getDualRay()
             empty = any(is_empty(self.linear, (lower, upper), s * np.array(ray[2])) for s in (1.0, -1.0))
-            return Node(math.inf if empty else above, self.count, -1, 0.0, limits)
+            return self._closed(math.inf if empty else above, limits)
         if status != known.kOptimal:
-            return Node(above, self.count, -1, 0.0, limits)
+            return self._closed(above, limits)
         solution = self.highs.getSolution()
         bound = max(above, proven(self.linear, (lower, upper), self.unit * np.array(solution.row_dual)))
-        x = np.array(solution.col_value)[self.columns]
-        off = np.abs(x - np.rint(x))
-        column = int(off.argmax()) if off.max(initial=0.0) > WHOLE else -1
-        return Node(bound, self.count, column, float(x[column]) if column >= 0 else 0.0, limits)
+        x = np.array(solution.col_value)
+        off = np.abs(x - np.rint(x))[self.columns]
+        if not off.any():
+            return self._closed(bound, limits)
+        column = int(off.argmax())
+        at = float(x[self.columns[column]])
+        return Node(bound, self.count, column, at, bool(off[column] <= WHOLE), limits)
+
+    def _closed(self, bound: float, limits: tuple[np.ndarray, np.ndarray]) -> Node:
+        """Return a node that is not branched on."""
+        return Node(bound, self.count, -1, 0.0, True, limits)
 
     def halves(self, node: Node) -> tuple[Node, Node]:
         """Return the nodes where a variable is at most, and at least, the whole number beside its value."""
@@ -147,7 +155,7 @@ def lower_bound(
         if tree.count >= nodes or over():
             break
         node = heapq.heappop(open_nodes)
-        if node.column < 0:
+        if node.column < 0 or (node.whole and math.isinf(value)):
             closed = min(closed, node.bound)
             continue
         for half in tree.halves(node):

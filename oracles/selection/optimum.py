@@ -113,7 +113,8 @@ def clairvoyant(
         "dp" (a dynamic program over capacities), "highs" (the declared program through Pyomo and HiGHS, its
         bound by our own branch and bound on multipliers) or
         "cp-sat" (OR-Tools). Where the table of the dynamic program would not fit, "dp" uses HiGHS and says
-        so in ``method``.
+        so in ``method``; its program leaves out demands below a millionth of a capacity, over which the bound
+        may stay above the optimum.
     gap
         Relative gap at which a solver may stop; the dynamic program does not need one.
     time_limit
@@ -266,8 +267,9 @@ def _by_highs(setting: Setting, values: np.ndarray, patterns: Patterns) -> Answe
             continue
         weigh(program, usable_values / unit, patterns.arrivals[i])
         solved = _solve_with_highs(program, patterns.budget)
-        bound = _proved(program, solved, patterns.budget, len(values))
         x = _settled(setting, solved, usable_values, usable_values > 0.0)
+        known = float(usable_values[x].sum()) / unit
+        bound = _proved(program, known, patterns.budget, len(values))
         yield np.array([i]), x[None, :], np.array([bound * unit])
 
 
@@ -293,13 +295,12 @@ def _solve_with_highs(program: PyomoProgram, budget: Budget) -> Solved:
     return solved
 
 
-def _proved(program: PyomoProgram, solved: Solved, budget: Budget, channels: int) -> float:
+def _proved(program: PyomoProgram, value: float, budget: Budget, channels: int) -> float:
     """Return a bound by our own branch and bound (:mod:`.models.mixed`): HiGHS's can be wrong (1.14).
 
-    Added is more than the rounding of a scaled program can take away.
+    The objective of a set is ``value``. Added is more than the rounding of a scaled program can take away.
     """
-    allowed = 0.25 * budget.gap * abs(solved.value or 0.0)
-    bound = bound_of(program, solved.value, allowed, lambda: budget.over, SOLVER_TOLERANCE)
+    bound = bound_of(program, value, 0.25 * budget.gap * value, lambda: budget.over, SOLVER_TOLERANCE)
     return math.inf if bound is None else bound + SOLVER_TOLERANCE * (channels + 1)
 
 
@@ -529,8 +530,11 @@ def _index_by_highs(
         elif new:
             add_cut(program, lam)
         solved = _solve_with_highs(program, budget)
-        bound = min(bound, unit * _proved(program, solved, budget, setting.channels))
         x = _settled(setting, solved, line + np.sqrt(square), allowed)
+        known = float(line[x].sum()) + min(
+            ((float(square[x].sum()) / one + one) / 2.0 for one in lambdas), default=0.0
+        )
+        bound = min(bound, unit * _proved(program, known, budget, setting.channels))
         reached = _index_value(x, v, q)
         if reached > value:
             best, value = x, reached

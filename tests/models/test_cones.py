@@ -198,6 +198,21 @@ def test_whatever_multipliers_are_the_bound_holds() -> None:
     assert best > 2.0  # and some prove much of it
 
 
+def test_whatever_the_solution_of_a_solver_is_the_bound_holds() -> None:
+    """It may claim less than any point costs: ranges then keep none, and prove no more than the claim."""
+    x = cp.Variable(2, name="x")
+    problem = cp.Problem(cp.Minimize(cp.sum(x) + cp.norm(x - 3.0)), [x >= 0.0, x <= 1.0])
+    data, _, _ = problem.get_problem_data(cp.CLARABEL)
+    rng, best = (
+        np.random.default_rng(0),
+        min(a + b + math.hypot(a - 3, b - 3) for a in (0, 1) for b in (0, 1)),
+    )
+    for _ in range(2000):
+        z = rng.normal(size=len(data["b"])) * rng.choice([0.1, 1.0, 10.0])
+        claimed = rng.uniform(-1.0, 5.0, len(data["c"]))
+        assert proven_by_cones(data, claimed, z)[0] <= best * (1.0 + 1e-9)
+
+
 def test_what_rests_on_a_guess_is_said() -> None:
     x = cp.Variable(2, name="x")
     free = cp.Problem(cp.Minimize(cp.sum_squares(x - 3.0)), [x[0] >= 4.0])

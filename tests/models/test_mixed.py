@@ -18,6 +18,20 @@ from clairvoyant.models.duality import Linear, is_empty, proven
 from clairvoyant.models.program import CvxpyProgram, Program, PyomoProgram
 
 
+def test_what_is_nearly_whole_is_branched_on_while_a_gap_stays() -> None:
+    """Open for nothing but rounding: with a row of 1e9 a billionth of y lets x be what it likes."""
+    linear = Linear(
+        np.array([-1.0, 5.0]),
+        csc_array([[1.0, -1e9]]),
+        (np.array([-math.inf]), np.zeros(1)),
+        (np.zeros(2), np.array([0.5, 1.0])),
+        np.array([False, True]),
+        0.0,
+    )
+    assert mixed.lower_bound(linear, 0.0, 1e-7, lambda: False, 1e-9) == pytest.approx(0.0, abs=1e-7)
+    assert mixed.lower_bound(linear, math.inf, 1e-7, lambda: False, 1e-9) == pytest.approx(-0.5, abs=1e-7)
+
+
 class Sites(NamedTuple):
     """Open at most ``most`` sites at a charge, and sell at most ``limit`` of what they make."""
 
