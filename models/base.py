@@ -17,6 +17,7 @@ import zlib
 from abc import abstractmethod
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from numbers import Number
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, Protocol, Self, TypeVar
 
@@ -473,12 +474,27 @@ def decided(decision: Any, shape: tuple[int, ...], axes: str = "", wanted: str =
 
 def floats(decision: Any) -> np.ndarray:
     """Return what a policy gave as a contiguous float array, or raise an InputError if it is none."""
-    if isinstance(decision, np.ndarray) and decision.dtype.kind == "c":
-        raise InputError("decision: not an array of numbers: they are complex")
     try:
-        return np.ascontiguousarray(decision, dtype=np.float64)
+        given = np.asarray(decision)
+    except ValueError as error:
+        raise InputError(f"decision: not an array of numbers: {error}") from error
+    if given.dtype.kind not in "biuf":
+        _refuse_others(given, decision)
+    try:
+        return np.ascontiguousarray(given, dtype=np.float64)
     except (TypeError, ValueError, OverflowError) as error:
         raise InputError(f"decision: not an array of numbers: {error}") from error
+
+
+def _refuse_others(given: np.ndarray, decision: Any) -> None:
+    """Raise an InputError for the first entry of a decision that is no number, if there is one."""
+    if given.dtype.kind == "c":
+        raise InputError("decision: not an array of numbers: they are complex")
+    never = given.dtype.kind in "mMV"  # times and bytes
+    for index, one in np.ndenumerate(given if never else np.asarray(decision, dtype=object)):
+        if never or not isinstance(one, Number):
+            place = "".join(f"[{i}]" for i in index)
+            raise InputError(f"decision{place}: {one!r} is not a number")
 
 
 def frozen(array: np.ndarray) -> np.ndarray:

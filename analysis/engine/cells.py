@@ -191,7 +191,7 @@ def sources_of_module(name: str) -> dict[str, str]:
         found[top] = joined(hashes(place))
         if top != PACKAGE.name:
             files = place.rglob("*.py") if place.is_dir() else [place]
-            named = {one for file in files for one in _named_in(file.read_bytes())}
+            named = {one for file in files for one in imported_by(file.read_bytes())}
             waiting |= _own(named - found.keys())
     return found
 
@@ -223,13 +223,20 @@ def _own(names: Iterable[str]) -> dict[str, Path]:
 
 
 @lru_cache(10_000)
-def _named_in(source: bytes) -> list[str]:
-    """Return what a source imports, by its first name, that is not Clairvoyant's."""
+def imported_by(source: bytes) -> list[str]:
+    """Return what a source imports, by its first name, that is not Clairvoyant's.
+
+    Names that :func:`importlib.import_module` is called with count if they stand there as text.
+    """
     try:
         nodes = [*ast.walk(ast.parse(source))]
     except SyntaxError:  # it can be imported by nobody
         return []
     names = {one.name for node in nodes if isinstance(node, ast.Import) for one in node.names}
     names |= {str(node.module) for node in nodes if isinstance(node, ast.ImportFrom) and not node.level}
+    for node in nodes:
+        if isinstance(node, ast.Call) and node.args and isinstance(node.args[0], ast.Constant):
+            called = getattr(node.func, "attr", getattr(node.func, "id", None))
+            names |= {str(node.args[0].value)} if called in ("import_module", "__import__") else set()
     tops = {name.partition(".")[0] for name in names}
-    return sorted(tops - {PACKAGE.name, "__main__"})
+    return sorted(tops - {PACKAGE.name, "__main__", ""})

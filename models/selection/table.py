@@ -19,6 +19,9 @@ CHANNELS = (
 )
 """What a row of channels says besides its port, its server and its demands."""
 
+AUTO, CLIPPED = "auto", "clipped-normal"
+"""The noise that follows from the table, and the one that has a scale."""
+
 
 def from_table(
     table: Any,
@@ -30,7 +33,7 @@ def from_table(
     slot: float | str | None = None,
     slots: int | None = None,
     resources: Sequence[str] | str = tuple(RESOURCES),
-    noise: str = "none",
+    noise: str = AUTO,
     seed: int = 0,
 ) -> SelectionInstance:
     """Make an instance from a table of requests, one of channels and one of servers.
@@ -61,7 +64,8 @@ def from_table(
     resources
         Their names, a list or a text with commas.
     noise, seed
-        Those of :class:`.instance.SelectionInstance`.
+        Those of :class:`.instance.SelectionInstance`; "auto" is "clipped-normal" if a channel has a ``scale``
+        above 0, else "none".
 
     Raises
     ------
@@ -77,7 +81,11 @@ def from_table(
     channels, names = read_edges(edges, (*CHANNELS, *devices), given["edges"], listed, servers)
     requests = read_requests(table, names, given[""], slot, slots)
     values = {name: column[channels.row] for name, column in channels.columns.values.items()}
-    notes = [f"noise: {noise}"]
+    scaled = bool((values["scale"] > 0.0).any())
+    kind = noise if noise != AUTO else CLIPPED if scaled else "none"
+    notes = [f"noise: {kind}"]
+    if scaled and kind != CLIPPED:
+        notes.append(f"edges: scale is not used, since the noise is {kind}")
     if several := int((requests.arrivals > 1).sum()):
         notes.append(f"arrivals: {several} times more than one at a port in a slot, counted as one")
     tables: list[Told] = [requests, channels.columns, servers.columns, *([] if known is None else [known])]
@@ -87,8 +95,8 @@ def from_table(
         capacity=servers.each("{}", kinds).sum(axis=0),
         mean=values["mean"],
         cost=values["cost"],
-        noise=noise,
-        scale=values["scale"] if noise == "clipped-normal" else None,
+        noise=kind,
+        scale=values["scale"] if kind == CLIPPED else None,
         arrivals=np.minimum(requests.arrivals, 1),
         seed=seed,
         ports=len(names),

@@ -11,7 +11,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import NamedTuple
 
-from .analysis.engine.cells import sources_of_module
+from .analysis.engine.cells import imported_by, sources_of_module
 from .models.base import InputError, did_you_mean, path_of, regular
 from .online.play import ASKED
 
@@ -84,7 +84,26 @@ def _name_of_file(where: str) -> str:
     if spec is None or spec.origin != str(path):
         other = "no name of a module" if spec is None else f"also that of {spec.origin or 'another module'}"
         raise InputError(f"policy: {where}: the name of the file is {other}; give it another one")
+    _refuse_hidden(where, path)
     return name
+
+
+def _refuse_hidden(where: str, path: Path) -> None:
+    """Refuse a file that would import another module in the place of one that lies beside it."""
+    seen, waiting = {path}, [path]
+    while waiting:
+        for name in imported_by(waiting.pop().read_bytes()):
+            beside = [path.parent / f"{name}.py", path.parent / name / "__init__.py"]
+            mine = next((one for one in beside if one.is_file()), None)
+            if mine is None or mine in seen:
+                continue
+            spec = find_spec(name)
+            if spec is None or spec.origin != str(mine):
+                other = spec.origin if spec is not None and spec.origin else "another module"
+                told = f"imports {name!r}, and {mine.name} beside it has the name of {other}"
+                raise InputError(f"policy: {where}: {told}, which would be imported; give it another one")
+            seen.add(mine)
+            waiting.append(mine)
 
 
 def _look_in(folder: Path) -> None:

@@ -190,14 +190,16 @@ def test_a_module_may_be_called_as_one_of_pythons(there: Path, monkeypatch: pyte
     """A script finds what lies beside it first."""
     monkeypatch.syspath_prepend(there)
     monkeypatch.delitem(sys.modules, "sched", raising=False)
-    (there / "uses_for_tests.py").write_text("import json, os.path, math, sys, sched\n")
+    late = "import importlib as i\ndef late():\n    return i.import_module('late_for_tests').X\n"
+    (there / "uses_for_tests.py").write_text(f"import json, os.path, math, sys, sched\n{late}")
+    (there / "late_for_tests.py").write_text("X = 1\n")
     sources = []
     for rate in (0.5, 0.25):
         (there / "sched.py").write_text(f"RATE = {rate}\n")
         sys.modules.pop("uses_for_tests", None)
         importlib.import_module("uses_for_tests")
         sources.append(cells.sources_of_module("uses_for_tests"))
-    assert sources[0].keys() == sources[1].keys() == {"uses_for_tests", "sched"}
+    assert sources[0].keys() == sources[1].keys() == {"uses_for_tests", "sched", "late_for_tests"}
     assert sources[0]["sched"] != sources[1]["sched"]
 
 
@@ -376,6 +378,30 @@ def test_what_cannot_be_used_is_refused_in_one_line(text: str, message: str, run
     assert printed.err.startswith("error: ")
     assert printed.err.count("\n") == 1
     assert message in printed.err
+
+
+def test_a_module_beside_a_file_is_not_taken_from_elsewhere(run: Run, there: Path) -> None:
+    """Two files from two folders, each with a module of the same name beside it; and one named as NumPy."""
+    for folder, share in (("one_side", "0.0"), ("other_side", "0.01")):
+        (there / folder).mkdir()
+        (there / folder / "beside_for_tests.py").write_text(f"SHARE = {share}\n")
+        mine = f"from beside_for_tests import SHARE\n{MINE}"
+        (there / folder / f"{folder}_for_tests.py").write_text(mine)
+    assert cv.make_policy("one_side/one_side_for_tests.py:Mine", "allocation").traits.problem == "allocation"
+    printed = run("play", "x.json", "--policy", "other_side/other_side_for_tests.py:Mine")
+    assert (printed.status, printed.out) == (2, "")
+    first = there / "one_side" / "beside_for_tests.py"
+    assert (
+        f"imports 'beside_for_tests', and beside_for_tests.py beside it has the name of {first}"
+        in printed.err
+    )
+    (there / "third_side").mkdir()
+    (there / "third_side" / "numpy.py").write_text("")
+    (there / "third_side" / "third_side_for_tests.py").write_text(f"import numpy\n{MINE}")
+    assert (
+        "numpy.py beside it has"
+        in run("play", "x.json", "--policy", "third_side/third_side_for_tests.py:Mine").err
+    )
 
 
 def test_an_error_of_the_policy_is_told_with_its_place_and_is_no_bug_of_ours(run: Run, there: Path) -> None:

@@ -575,7 +575,11 @@ def test_the_compiled_check_agrees_with_the_list_of_violations(
     ("decision", "message"),
     [
         (np.zeros((2, 2)), r"decision: shape \(2, 2\) does not fit, expected \(3, 2\)"),
-        ("all", "decision: not an array of numbers"),
+        ("all", "decision: 'all' is not a number"),
+        ([["0"], ["0"], ["0"]], r"decision\[0\]\[0\]: '0' is not a number"),
+        ([[0.0], [None], [0.0]], r"decision\[1\]\[0\]: None is not a number"),
+        (np.zeros((3, 1), "m8[s]"), r"decision\[0\]\[0\]: .* is not a number"),
+        (np.full((3, 1), b"0"), r"decision\[0\]\[0\]: b'0' is not a number"),
         ([[0.0], [0.0, 1.0], [0.0]], "decision: not an array of numbers"),
         (None, "decision: None; decide"),
     ],

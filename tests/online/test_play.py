@@ -141,7 +141,7 @@ def test_without_enforcement_infeasible_decisions_are_counted_and_rewarded() -> 
     ("decision", "message"),
     [
         (np.zeros((2, 2)), r"decision: shape \(2, 2\) does not fit, expected \(\d+, 2\) \(edges, kinds\)"),
-        ("all of it", "decision: not an array of numbers"),
+        ("all of it", "decision: 'all of it' is not a number"),
         (None, "decision: None; decide"),
         (np.ma.masked_equal([[0.0, 3.0]], 3.0), r"^decision\[0\]\[1\]: 3 is masked"),
     ],
