@@ -10,12 +10,14 @@ import io
 import os
 import pickle
 import pickletools
+import re
 import signal
 import struct
 import subprocess
 import sys
 import traceback
 from contextlib import suppress
+from pathlib import Path
 from types import FunctionType, TracebackType
 from typing import Any, Self
 
@@ -50,6 +52,7 @@ class Isolated:
 
     def __init__(self, policy: Any) -> None:
         self.name, self.traits = policy.name, policy.traits
+        self._file = getattr(sys.modules.get(type(policy).__module__), "__file__", None)
         sent = _pickled(policy)
         if hasattr(policy, "learn"):
             self.learn = self._learn
@@ -109,7 +112,8 @@ class Isolated:
                 f"policy: {self.name!r} cannot be loaded in a process of its own: {kind}: {message}"
             )
         else:
-            error = PolicyError(f"policy {self.name!r} raised {kind} in {method}: {message}")
+            place = _place(self._file, trace)
+            error = PolicyError(f"policy {self.name!r} raised {kind} in {method}: {message}{place}")
         error.add_note(f"In the process of the policy:\n{trace}")
         return error
 
@@ -155,6 +159,18 @@ class _Pickler(pickle.Pickler):
                 "it from there"
             )
         return NotImplemented
+
+
+LINE = re.compile(r'^ *File "(.+)", line (\d+), in (.+)$', re.MULTILINE)
+"""A place in a traceback."""
+
+
+def _place(file: str | None, trace: str) -> str:
+    """Return, in brackets, where a traceback was last in a file, or in one beside it; or nothing."""
+    folder = None if file is None else Path(file).resolve().parent
+    lines = [one.groups() for one in LINE.finditer(trace)]
+    own = [f" ({path}, line {n}, in {of})" for path, n, of in lines if Path(path).resolve().parent == folder]
+    return own[-1] if own else ""
 
 
 def _pickled(policy: Any) -> bytes:

@@ -2,6 +2,7 @@
 
 import os
 import pickle
+import re
 import signal
 import subprocess
 import sys
@@ -209,7 +210,8 @@ def test_a_printed_algorithm_in_a_process_of_its_own() -> None:
 def test_errors_of_the_policy_are_told_with_their_traceback(mine: Any) -> None:
     with pytest.raises(PolicyError) as told:
         cv.play(mine.Failing(), tiny(), isolated=True)
-    assert str(told.value) == "policy 'idle' raised KeyError in decide: 'no such port'"
+    place = rf"\({re.escape(mine.__file__)}, line \d+, in act\)"
+    assert re.fullmatch(rf"policy 'idle' raised KeyError in decide: 'no such port' {place}", str(told.value))
     assert 'raise KeyError("no such port")' in told.value.__notes__[0]
     assert isinstance(told.value, ClairvoyantError)
     with pytest.raises(PolicyError, match=r"raised ValueError in learn: reward"):
