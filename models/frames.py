@@ -185,6 +185,8 @@ def _of_file(path: Any) -> Any:
         except (ArithmeticError, LookupError, NotImplementedError, OSError, ValueError) as error:
             raise InputError(f"{path}: no Parquet table: {_one_line(error)}") from error
     text = read_text(path).removeprefix("\ufeff")
+    if "\0" in text or text.startswith("PK\x03\x04"):
+        raise InputError(f"{path}: no CSV table: not a text; save a sheet as CSV")
     divider = max(",;\t", key=text.partition("\n")[0].count)
     wrong = pd.errors.ParserWarning  # of rows that have more cells than there are heads
     try:
@@ -201,11 +203,21 @@ def _of_file(path: Any) -> Any:
                 na_values=[""],
             )
     except (ValueError, csv.Error, pd.errors.ParserError, wrong) as error:
-        raise InputError(f"{path}: no CSV table: {_one_line(error)}") from error
+        why = _too_long(text, divider) or _one_line(error)
+        raise InputError(f"{path}: no CSV table: {why}") from error
     twice = [name for i, name in enumerate(heads) if name in heads[:i]]
     if twice:
         raise InputError(f"{path}: column {twice[0]!r} is there twice")
     return frame
+
+
+def _too_long(text: str, divider: str) -> str:
+    """Return which row of a CSV table has more cells than its first line has names; "" for none."""
+    heads, *rows = csv.reader(io.StringIO(text), delimiter=divider)
+    for i, row in enumerate(row for row in rows if row):
+        if (many := max((j for j, cell in enumerate(row, 1) if cell), default=0)) > len(heads):
+            return f"row {i} has {many} cells, and the first line names {len(heads)} columns"
+    return ""
 
 
 def plain(name: object) -> str:
@@ -396,8 +408,10 @@ def _read(cells: np.ndarray, one: Wanted, unit: str) -> tuple[np.ndarray, np.nda
     if one.kind == "span":
         timed = np.fromiter((_span(cell) for cell in cells), dtype=np.float64, count=len(cells))
         scaled = np.where(np.isnan(timed), scaled, timed)
-    if one.kind == "moment" and len(cells) and np.isnan(values).all():
-        scaled, note = _moments(cells), STAMPS
+    if one.kind == "moment" and np.isnan(values).any():
+        stamps = _moments(cells)
+        if np.isfinite(stamps).sum() >= np.isfinite(values).sum():
+            scaled, note = stamps, STAMPS
     with np.errstate(invalid="ignore"):
         if one.kind == "moment":
             wrong = (np.abs(scaled) >= MOST_SECONDS) & (note != STAMPS)

@@ -68,6 +68,8 @@ def draw(source: Any, seed: int, kind: type[Any]) -> Any:
     if isinstance(source, kind):
         return source
     if not callable(source):
+        if isinstance(source, Instance):
+            raise InputError(f"source: an instance of {source.problem!r}, expected {kind.problem!r}")
         raise InputError(f"source: {source!r} is neither an instance nor a function of a seed")
     made = source(seed)
     if not isinstance(made, kind):

@@ -85,9 +85,10 @@ def from_table(
     jobs = read_columns(read_frame(table, "jobs"), JOBS, given[""], "jobs")
     kinds = read_machines(machines, given["machines"])
     values = dict(jobs.values)
-    if len(values["submit"]) and not any(values[name].any() for name in RESOURCES):
-        raise InputError("jobs: gpus, cpus and memory are all 0. Say: gpus=COLUMN, or gpus=1 for all rows")
     values["duration"], note = _durations(jobs)
+    if len(values["submit"]) and not any(values[name].any() for name in RESOURCES):
+        what = "gpus, cpus and memory are all 0 or empty"
+        raise InputError(f"jobs: {what}. Say: gpus=COLUMN, or gpus=1 for all rows")
     values["submit"] = np.round(values["submit"] - values["submit"].min(initial=math.inf), 3)
     return PlacementInstance(
         machines=machine_rows(kinds),

@@ -174,6 +174,7 @@ BAD = [
     ({"submit": [0, float("nan")], "duration": [1, 1]}, {}, r"submit: row 1: an empty cell is not a time"),
     ({"submit": [17e11, 17e11 + 1], "duration": [1, 1]}, {}, r"row 0: .* is not a time in seconds: state"),
     ({"submit": ["12/01/2024 08:00"], "duration": [1]}, {}, r"row 0: '12/01/2024 08:00' is not a time"),
+    ({"submit": ["2024-01-01", "2024-01-02", "5"], "duration": [1] * 3}, {}, r"^jobs: submit: row 2: '5' is"),
     ({"submit": ["now"], "duration": [1]}, {}, r"row 0: 'now' is not a time"),
     ({"submit": [0], "Run Time (us)": [1]}, {}, r"Run Time \(us\): the unit 'us' is not one of ms, "),
     ({"submit": [0], "RAM (KB)": [1], "duration": [1]}, {}, r"the unit 'KB' is not one of mb, "),
@@ -183,7 +184,7 @@ BAD = [
     ({"submit": [0], "duration": [1, 2]}, {}, r"jobs: no table: "),
     ({"submit": [0], "duration": [1]}, {"gpus": "0.5"}, r"^jobs: gpus: row 0: '0\.5' is not a whole number"),
     ({"submit": [0], "duration": [1]}, {"gpus": "inf"}, r"^jobs: no column 'inf'"),
-    ({"submit": [0], "duration": [1]}, {}, r"^jobs: gpus, cpus and memory are all 0\. Say: "),
+    ({"submit": [0], "duration": [1]}, {}, r"^jobs: gpus, cpus and memory are all 0 or empty\. Say: "),
 ]
 
 
@@ -236,7 +237,12 @@ def test_rows_of_a_file_hold_what_their_heads_say(tmp_path: Path) -> None:
         (job,) = cv.from_table("placement", path, machines=MACHINES).to_dict()["jobs"]
         assert (job["submit"], job["duration"], job["gpus"]) == (0, 10, 1)
     for text, wrong in (
-        ("submit,duration\n0,10,7\n", "no CSV table: "),
+        (
+            "submit,duration\n0,10,\n0,10,7\n",
+            "no CSV table: row 1 has 3 cells, and the first line names 2 columns",
+        ),
+        ("# ours\nsubmit,duration\n0,10\n", "row 0 has 2 cells, and the first line names 1 columns"),
+        ("PK\x03\x04sheet", "no CSV table: not a text; save a sheet as CSV"),
         ("submit,duration,duration\n0,10,7\n", "column 'duration' is there twice"),
     ):
         path.write_text(text, encoding="utf-8")

@@ -258,6 +258,27 @@ def test_a_name_of_several_servers_stands_for_each_of_them() -> None:
     assert not any(text.startswith("machines:") for text in by_row.origin.filled)
 
 
+def test_a_scale_of_channels_is_that_of_the_noise_unless_another_is_named() -> None:
+    given: dict[str, Any] = {"machines": SERVERS, "edges": EDGES | {"scale": [0.2, 0]}, "resources": "gpus"}
+    found = {
+        noise: cv.from_table("selection", REQUESTS, **given, **noise_of) for noise, noise_of in NOISES.items()
+    }
+    kinds = {noise: one.to_dict()["noise"]["kind"] for noise, one in found.items()}
+    assert kinds == {"": "clipped-normal", "auto": "clipped-normal", "none": "none", "bernoulli": "bernoulli"}
+    assert found[""].to_dict()["noise"]["scale"] == [0.2, 0.0, 0.0]
+    unused = {noise: [text for text in one.origin.filled if "scale" in text] for noise, one in found.items()}
+    assert unused["bernoulli"] == ["edges: scale is not used, since the noise is bernoulli"]
+    assert unused[""] == []
+    plain = cv.from_table("selection", REQUESTS, machines=SERVERS, edges=EDGES, resources="gpus")
+    assert plain.to_dict()["noise"]["kind"] == "none"
+
+
+NOISES: dict[str, dict[str, Any]] = {
+    "": {},
+    **{noise: {"noise": noise} for noise in ("auto", "none", "bernoulli")},
+}
+
+
 def test_names_that_are_numbers_are_the_same_whatever_their_type() -> None:
     given: dict[str, Any] = {"machines": {"server": ["7"], "gpus": [1]}, "resources": ["gpus"]}
     found = [

@@ -13,6 +13,7 @@ from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 from pettingzoo.test import parallel_api_test, parallel_seed_test
 
+import clairvoyant as cv
 from clairvoyant.environments import trained
 from clairvoyant.models.base import DecisionError, InputError
 from clairvoyant.models.placement import kernels
@@ -430,6 +431,8 @@ def test_rewards_3_refuse_what_they_cannot_judge() -> None:
 def test_bad_arguments_are_named(environment: Any) -> None:
     with pytest.raises(InputError, match="source: 3 is neither an instance nor a function"):
         environment(3)
+    with pytest.raises(InputError, match="source: an instance of 'selection', expected 'placement'"):
+        environment(cv.generate("selection", "tiny", 1))
     with pytest.raises(InputError, match="source: it made 'x' of seed 0"):
         environment(lambda _: "x")
     with pytest.raises(InputError, match="jobs: none"):
