@@ -51,7 +51,7 @@ LINEAR = Design(ordering="linear", placement="linear", features="capacity", prio
 FILES = {
     **{name: DESIGNS[name] for name in ("da", "da-mc", "da-rwgp", "das", "dl2", "rifling")},
     "clone-ppo": DESIGNS["da-mc"],
-    "das-literal": DESIGNS["das"],
+    **dict.fromkeys(("das-literal", "das-literal-long", "das-outcomes"), DESIGNS["das"]),
     "evolved": LINEAR,
     "evolved-estimates": replace(LINEAR, features="estimates", prior="estimates"),
     "da-mc-capacity": CAPACITY,
@@ -371,7 +371,7 @@ def contest(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Contest:
     def judge(played: Mapping[str, Any], *pairs: str, brief: str = "", **options: Any) -> Finding:
         for name in played:
             for member in range(MEMBERS):
-                write(tmp_path, name, member, DESIGNS[name.removesuffix("-settings")])
+                write(tmp_path, name, member, DESIGNS[name.split("-")[0]])
         record(tmp_path, {f"{n}-{m}": () for n in played for m in range(MEMBERS) if f"{n}-{m}" != brief})
         known = {FIFO: np.full((1, 8), 100.0), FIRST: np.full((1, 8), 90.0), **played}
 
@@ -431,6 +431,9 @@ def test_what_was_trained_too_briefly_decides_nothing(contest: Contest, tmp_path
         played = {"das": runs(gap), "dl2": runs(20)}
         found = contest(played, f"das - {FIFO}", "das - dl2", brief="dl2-0")
         assert (found.verdict, found.why) == (verdict, Why.SAMPLES if verdict is OPEN else None)
+    literal = {"das-literal": runs(3), "das-literal-long": runs(-3)}
+    found = contest(literal, f"{trained.LITERAL} - {FIFO}", brief="das-literal-0", settings=trained.by_passes)
+    assert (found.verdict, len(found.tables[0].rows)) == (HOLDS, 2)  # the brief ones are only shown
     one = trained.trained("das", Context())
     for jobs, brief in ((PAPER_JOBS, True), (PAPER_JOBS + 1, False)):
         record(tmp_path, {"das-0": (), "das-1": ()}, jobs)
