@@ -199,9 +199,9 @@ compared(
     "as many; against untrained networks, on Small.",
     settings=trained.by_passes,
     beside=["das - untrained das", f"{trained.LITERAL} - {FIFO}"],
-    remark="Where a formula cannot be followed as it stands, `docs/training.md` says what is nearest to it. By "
-    "the letter the mean of affinities is 0, so that in play only the order of jobs is learned, and the first "
-    "machines are taken. What more than ten times the jobs would do is open.",
+    remark="Where a formula cannot be followed as it stands, `docs/training.md` says what is nearest to it. "
+    "By the letter the mean of affinities is 0, so that in play only the order of jobs is learned, and the "
+    "first machines are taken. What more than ten times the jobs would do is open.",
 )
 compared(
     "outcomes-pay",
