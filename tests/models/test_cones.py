@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Callable
+from fractions import Fraction
 from types import SimpleNamespace
 from typing import Any
 
@@ -62,6 +63,13 @@ def test_no_member_is_negative_to_a_dual_one(seed: int) -> None:
         assert at == ROWS
         for part in parts:
             assert z[part] @ s[part] >= -1e-13 * np.abs(z[part] * s[part]).sum()
+
+
+def test_rounding_leaves_no_multiplier_outside_a_cone() -> None:
+    cones = Cones(SimpleNamespace(zero=0, nonneg=0, soc=[4] * 50, psd=[], exp=0, p3d=[], pnd=[]))
+    z = cones.dual(np.random.default_rng(0).normal(size=200))
+    for first, *tail in z.reshape(50, 4).tolist():
+        assert Fraction(first) ** 2 >= sum(Fraction(one) ** 2 for one in tail)
 
 
 @settings(max_examples=200, deadline=None)
