@@ -414,28 +414,36 @@ def means(curve: np.ndarray) -> np.ndarray:
 KINDS = {
     "-settings-long": "sixty passes by the printed settings",
     "-settings": "printed settings",
-    "-literal": "printed settings",
+    "-literal": "every formula as printed",
     "-loaded": "under load, our settings",
-    "-literal-long": "printed settings",
+    "-literal-long": "every formula as printed",
     "-loaded-long": "longer under load, our settings",
 }
 """The figure of learning curves, by how the names of networks end."""
+
+
+def kind_of(name: str) -> str:
+    """Return the figure of learning curves in which the networks of a name are shown."""
+    if name in trained.PAPER:
+        return "our settings"
+    by_ending = next((of for ending, of in KINDS.items() if name.endswith(ending)), "")
+    others = "evolution" if name.startswith("evolved") else "changes of da-mc"
+    return by_ending or ("changes of das" if name.startswith("das-") else others)
 
 
 def plot_learning(found: Mapping[str, Sequence[np.ndarray]]) -> list[Figure]:
     """Return the learning curves: the mean of the seeds of a design, and between which ends they lie.
 
     They end where the first of the seeds does. There is one figure of the designs of the paper, one for each
-    of :data:`KINDS`, one of evolution, which learns from many more decisions, and one of all others.
+    of :data:`KINDS`, one of evolution, which learns from many more decisions, and one each of what is changed
+    of DAS and of DA+MC.
     """
     kinds = defaultdict[str, dict[str, Any]](dict)
     for name, of in found.items():
-        kind = next((of for ending, of in KINDS.items() if name.endswith(ending)), "")
-        kind = kind or ("evolution" if name.startswith("evolved") else "changes of da-mc")
+        kind = kind_of(name)
         smooth = [means(one) for one in of]
         x, _y = min(smooth, key=lambda one: float(one[0][-1]))  # as far as all seeds go
         y = np.array([np.interp(x, *one) for one in smooth])
-        kind = "our settings" if name in trained.PAPER else kind
         shown = name.removeprefix("da-mc-") if kind == "changes of da-mc" else name  # for colours apart
         kinds[kind][shown] = x / 1000.0, (y.mean(0), y.min(0), y.max(0))
     figures = []
@@ -448,7 +456,8 @@ def plot_learning(found: Mapping[str, Sequence[np.ndarray]]) -> list[Figure]:
             name_axes(ax, "decisions learned from (thousands)", "cost above FIFO-Consolidate (%)")
         what = f"Validation, on jobs not learned from: means over each of {PIECES} parts of a training"
         caption = f"{what}, {kind}. {NOTE}."
-        figures.append(Figure(f"placement-training-settled-{kind.split()[0]}", caption, to_svg(figure)))
+        slug = kind.replace(",", "").replace(" ", "-")
+        figures.append(Figure(f"placement-training-settled-{slug}", caption, to_svg(figure)))
     return figures
 
 
