@@ -1123,14 +1123,6 @@ CHECKERS: dict[str, dict[str, Callable[[dict[str, Any], str, Any, Any], Derived]
 MALFORMED = (ArithmeticError, AttributeError, LookupError, MemoryError, RecursionError, TypeError, ValueError)
 
 
-def malformed(error: Exception) -> str:
-    """Return what is wrong with the form of a file, by the error that its reading ended in."""
-    if isinstance(error, KeyError):
-        return f"{error.args[0]!r} is missing"
-    lengths = "zip()" in str(error)
-    return "two lists differ in length" if lengths else f"a part is of the wrong type: {error}"
-
-
 def derive(data: Any, certificate: Any) -> Statement:
     """Return the statement that a certificate proves, whatever it claims; see :func:`check`."""
     try:
@@ -1143,7 +1135,7 @@ def derive(data: Any, certificate: Any) -> Statement:
         need(oracle in CHECKERS[problem], f"certificate: oracle: not one of {', '.join(CHECKERS[problem])}")
         found = CHECKERS[problem][oracle](data, oracle, certificate["decision"], certificate["proof"])
     except (*MALFORMED, struct.error) as error:
-        raise UnreadableError(f"not a certificate, or not an instance: {malformed(error):.200}") from error
+        raise UnreadableError(f"not a certificate, or not an instance: {error!r:.200}") from error
     must(certificate["digest"] == found.digest, f"it is not of the instance {found.digest}")
     costs = problem in MINIMISED
     low, high = (found.bound, found.value) if costs else (found.value, found.bound)

@@ -1323,20 +1323,6 @@ def test_an_object_has_no_other_fields(made: Any, problem: str, place: str, extr
         derive(other, certificate)
 
 
-@pytest.mark.parametrize(
-    ("proof", "told"),
-    [
-        ({}, r"'\w+' is missing$"),
-        (None, "a part is of the wrong type: 'NoneType' object"),
-        ([], "of the wrong type"),
-    ],
-)
-def test_a_proof_of_another_form_is_told_in_words(made: Any, proof: Any, told: str) -> None:
-    data, certificate = read(made["placement/offline"])
-    with pytest.raises(UnreadableError, match=f"^not a certificate, or not an instance: .*{told}"):
-        derive(data, certificate | {"proof": proof})
-
-
 # Files and exit statuses
 
 
