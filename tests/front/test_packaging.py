@@ -32,7 +32,7 @@ os.umask(0o077)
 del sys.argv[0]
 runpy.run_path(sys.argv[0], None, "__main__")
 """
-LARGEST_WHEEL = 8_000_000
+LARGEST_WHEEL = 10_000_000
 """In bytes; the trained weights are the larger part."""
 
 
