@@ -17,7 +17,7 @@ import zlib
 from abc import abstractmethod
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from numbers import Number
+from datetime import date, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, Protocol, Self, TypeVar
 
@@ -476,7 +476,7 @@ def floats(decision: Any) -> np.ndarray:
     """Return what a policy gave as a contiguous float array, or raise an InputError if it is none."""
     try:
         given = np.asarray(decision)
-    except ValueError as error:
+    except (TypeError, ValueError, OverflowError) as error:
         raise InputError(f"decision: not an array of numbers: {error}") from error
     if given.dtype.kind not in "biuf":
         _refuse_others(given, decision)
@@ -492,7 +492,7 @@ def _refuse_others(given: np.ndarray, decision: Any) -> None:
         raise InputError("decision: not an array of numbers: they are complex")
     never = given.dtype.kind in "mMV"  # times and bytes
     for index, one in np.ndenumerate(given if never else np.asarray(decision, dtype=object)):
-        if never or not isinstance(one, Number):
+        if never or one is None or isinstance(one, (str, bytes, date, timedelta)):
             place = "".join(f"[{i}]" for i in index)
             raise InputError(f"decision{place}: {one!r} is not a number")
 

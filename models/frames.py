@@ -9,6 +9,7 @@ import os
 import re
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import date, timedelta
 from decimal import Decimal
@@ -213,10 +214,11 @@ def _of_file(path: Any) -> Any:
 
 def _too_long(text: str, divider: str) -> str:
     """Return which row of a CSV table has more cells than its first line has names; "" for none."""
-    heads, *rows = csv.reader(io.StringIO(text), delimiter=divider)
-    for i, row in enumerate(row for row in rows if row):
-        if (many := max((j for j, cell in enumerate(row, 1) if cell), default=0)) > len(heads):
-            return f"row {i} has {many} cells, and the first line names {len(heads)} columns"
+    with suppress(csv.Error):  # of a cell that is too long for it
+        heads, *rows = [row for row in csv.reader(io.StringIO(text), delimiter=divider) if row] or [[]]
+        for i, row in enumerate(rows):
+            if (many := max((j for j, cell in enumerate(row, 1) if cell), default=0)) > len(heads):
+                return f"row {i} has {many} cells, and the first line names {len(heads)} columns"
     return ""
 
 
@@ -408,10 +410,10 @@ def _read(cells: np.ndarray, one: Wanted, unit: str) -> tuple[np.ndarray, np.nda
     if one.kind == "span":
         timed = np.fromiter((_span(cell) for cell in cells), dtype=np.float64, count=len(cells))
         scaled = np.where(np.isnan(timed), scaled, timed)
-    if one.kind == "moment" and np.isnan(values).any():
-        stamps = _moments(cells)
-        if np.isfinite(stamps).sum() >= np.isfinite(values).sum():
-            scaled, note = stamps, STAMPS
+    # A number among time stamps is none.
+    words = np.array([cell is not None for cell in cells], dtype=bool) & np.isnan(values)
+    if one.kind == "moment" and 2 * words.sum() > (words | np.isfinite(values)).sum():
+        scaled, note = _moments([c if word else None for c, word in zip(cells, words, strict=True)]), STAMPS
     with np.errstate(invalid="ignore"):
         if one.kind == "moment":
             wrong = (np.abs(scaled) >= MOST_SECONDS) & (note != STAMPS)
@@ -458,12 +460,14 @@ def _span(cell: Any) -> float:
     )
 
 
-def _moments(cells: np.ndarray) -> np.ndarray:
+def _moments(cells: Iterable[Any]) -> np.ndarray:
     """Return time stamps in seconds since 1970, those without a zone as in UTC; NaN where there is none."""
     pd = library("pandas")
 
-    def dated(cell: Any) -> Any:  # "now" is no time of a table
-        return cell if isinstance(cell, date) or (isinstance(cell, str) and re.match(r"\d", cell)) else None
+    def dated(cell: Any) -> Any:  # "now" is no time of a table, nor what pandas cannot count in nanoseconds
+        text = re.match(r"\d{4}", cell) if isinstance(cell, str) else None
+        year = cell.year if isinstance(cell, date) else int(text[0]) if text else 0
+        return cell if 1700 <= year < 2200 else None
 
     stamps = pd.to_datetime([dated(cell) for cell in cells], errors="coerce", utc=True, format="ISO8601")
     since = (stamps - pd.Timestamp(0, tz="UTC")).total_seconds()

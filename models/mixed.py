@@ -72,7 +72,7 @@ class _Tree:
             return self._closed(above, limits)
         solution = self.highs.getSolution()
         bound = max(above, proven(self.linear, (lower, upper), self.unit * np.array(solution.row_dual)))
-        x = np.array(solution.col_value)
+        x = np.clip(solution.col_value, lower, upper)  # whole ones beyond by rounding are whole
         off = np.abs(x - np.rint(x))[self.columns]
         if not off.any():
             return self._closed(bound, limits)

@@ -168,7 +168,7 @@ LINE = re.compile(r'^ *File "(.+)", line (\d+), in (.+)$', re.MULTILINE)
 def _place(file: str | None, trace: str) -> str:
     """Return, in brackets, where a traceback was last in a file, or in one beside it; or nothing."""
     folder = None if file is None else Path(file).resolve().parent
-    lines = [one.groups() for one in LINE.finditer(trace)]
+    lines = [one.groups() for one in LINE.finditer(trace) if not one[1].startswith("<")]
     own = [f" ({path}, line {n}, in {of})" for path, n, of in lines if Path(path).resolve().parent == folder]
     return own[-1] if own else ""
 

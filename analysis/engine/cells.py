@@ -206,15 +206,20 @@ def _place(file: str | None, folders: Iterable[str] | None) -> Path | None:
     return None
 
 
+def place_of(name: str) -> Path | None:
+    """Return the folder or the file that an import of a name would take, if it lies in one."""
+    spec = None
+    with suppress(ValueError):  # one that was made by hand lies in no file
+        spec = find_spec(name)
+    return None if spec is None else _place(spec.origin, spec.submodule_search_locations)
+
+
 def _own(names: Iterable[str]) -> dict[str, Path]:
     """Return where the packages and modules of one's own among these lie: neither installed nor Python's."""
     pythons = {Path(get_path(name)).resolve() for name in ("stdlib", "platstdlib")}
     found = {}
     for name in names:
-        spec = None
-        with suppress(ValueError):  # one that was made by hand lies in no file
-            spec = find_spec(name)
-        place = None if spec is None else _place(spec.origin, spec.submodule_search_locations)
+        place = place_of(name)
         if place is None or {"site-packages", "dist-packages"} & {*place.parts} or pythons & {*place.parents}:
             continue
         if place.is_dir() or place.suffix == ".py":

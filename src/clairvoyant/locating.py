@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from .analysis.engine.cells import imported_by, sources_of_module
+from .analysis.engine.cells import place_of as imported_from
 from .models.base import InputError, did_you_mean, path_of, regular
 from .online.play import ASKED
 
@@ -92,18 +93,19 @@ def _refuse_hidden(where: str, path: Path) -> None:
     """Refuse a file that would import another module in the place of one that lies beside it."""
     seen, waiting = {path}, [path]
     while waiting:
-        for name in imported_by(waiting.pop().read_bytes()):
-            beside = [path.parent / f"{name}.py", path.parent / name / "__init__.py"]
-            mine = next((one for one in beside if one.is_file()), None)
-            if mine is None or mine in seen:
+        place = waiting.pop()
+        files = place.rglob("*.py") if place.is_dir() else [place]
+        for name in {one for file in files for one in imported_by(file.read_bytes())}:
+            beside = [one for one in (path.parent / name, path.parent / f"{name}.py") if one.exists()]
+            if not beside or not seen.isdisjoint(beside):
                 continue
-            spec = find_spec(name)
-            if spec is None or spec.origin != str(mine):
-                other = spec.origin if spec is not None and spec.origin else "another module"
-                told = f"imports {name!r}, and {mine.name} beside it has the name of {other}"
-                raise InputError(f"policy: {where}: {told}, which would be imported; give it another one")
-            seen.add(mine)
-            waiting.append(mine)
+            found = imported_from(name)
+            if found is None or found not in beside:
+                told = f"imports {name!r}, which is {found or 'a module of Python'}"
+                mine = f"and not {beside[0].name} beside it; give that another name"
+                raise InputError(f"policy: {where}: {told}, {mine}")
+            seen.add(found)
+            waiting.append(found)
 
 
 def _look_in(folder: Path) -> None:

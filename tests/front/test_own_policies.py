@@ -4,6 +4,7 @@ import ast
 import importlib
 import json
 import os
+import shutil
 import subprocess
 import sys
 import types
@@ -391,17 +392,41 @@ def test_a_module_beside_a_file_is_not_taken_from_elsewhere(run: Run, there: Pat
     printed = run("play", "x.json", "--policy", "other_side/other_side_for_tests.py:Mine")
     assert (printed.status, printed.out) == (2, "")
     first = there / "one_side" / "beside_for_tests.py"
-    assert (
-        f"imports 'beside_for_tests', and beside_for_tests.py beside it has the name of {first}"
-        in printed.err
-    )
+    told = f"imports 'beside_for_tests', which is {first}, and not beside_for_tests.py beside it"
+    assert told in printed.err
     (there / "third_side").mkdir()
     (there / "third_side" / "numpy.py").write_text("")
     (there / "third_side" / "third_side_for_tests.py").write_text(f"import numpy\n{MINE}")
-    assert (
-        "numpy.py beside it has"
-        in run("play", "x.json", "--policy", "third_side/third_side_for_tests.py:Mine").err
-    )
+    assert "and not numpy.py beside it" in run("play", "x.json", "--policy", f"{THIRD}:Mine").err
+
+
+@pytest.mark.parametrize("package", [True, False])
+def test_a_folder_beside_a_file_is_not_taken_from_elsewhere(package: bool, there: Path) -> None:
+    """Neither a package nor a folder without an ``__init__.py``, nor what a module of it imports."""
+    name = f"folder_{package}_for_tests".lower()
+    for folder in ("a_side", "b_side"):
+        inner = there / folder / name
+        inner.mkdir(parents=True, exist_ok=True)
+        if package:
+            (inner / "__init__.py").write_text("")
+        (inner / "inner.py").write_text(f"from deep_{name} import SHARE\n")
+        (there / folder / f"deep_{name}.py").write_text("SHARE = 0.5\n")
+        (there / folder / f"{folder}_{name}.py").write_text(f"from {name}.inner import SHARE\n{MINE}")
+    assert cv.make_policy(f"a_side/a_side_{name}.py:Mine", "allocation").share == 0.5
+    with pytest.raises(
+        cv.InputError, match=rf"imports '{name}', which is .*a_side/{name}, and not {name} beside"
+    ):
+        cv.make_policy(f"b_side/b_side_{name}.py:Mine", "allocation")
+    shutil.rmtree(there / "b_side" / name)
+    (there / "c_side" / f"{name}_c").mkdir(parents=True)
+    (there / "c_side" / f"{name}_c" / "inner.py").write_text(f"from deep_{name} import SHARE\n")
+    (there / "c_side" / f"deep_{name}.py").write_text("SHARE = 0.25\n")
+    (there / "c_side" / f"c_side_{name}.py").write_text(f"from {name}_c.inner import SHARE\n{MINE}")
+    with pytest.raises(cv.InputError, match=rf"imports 'deep_{name}', which is .*a_side"):
+        cv.make_policy(f"c_side/c_side_{name}.py:Mine", "allocation")
+
+
+THIRD = "third_side/third_side_for_tests.py"
 
 
 def test_an_error_of_the_policy_is_told_with_its_place_and_is_no_bug_of_ours(run: Run, there: Path) -> None:

@@ -4,6 +4,8 @@ import copy
 import math
 import warnings
 from contextlib import suppress
+from decimal import Decimal
+from fractions import Fraction
 from functools import cache
 from typing import Any
 
@@ -15,7 +17,7 @@ from hypothesis import strategies as st
 import clairvoyant as cv
 from clairvoyant import api
 from clairvoyant.models.allocation.gang import printed_violations
-from clairvoyant.models.base import DecisionError, InputError
+from clairvoyant.models.base import DecisionError, InputError, floats
 from clairvoyant.problems import OURS
 
 POLICIES = {
@@ -103,6 +105,15 @@ def test_an_infinite_entry_of_a_gang_decision_is_one_error(bad: float) -> None:
         with pytest.raises(DecisionError, match=r"^slot 0: infeasible decision: \w+\[\d\]"):
             episode.apply(broken)
         assert printed_violations(instance.setting, broken)
+
+
+def test_numbers_of_any_type_are_numbers() -> None:
+    for one in (np.True_, np.float16(1), np.int8(1), Decimal(1), Fraction(1), np.array(1.0), True, 1):
+        assert (
+            floats([one, 1.0]).tolist() == floats(np.array([one, 1.0], dtype=object)).tolist() == [1.0, 1.0]
+        )
+    with pytest.raises(InputError, match=r"^decision\[1\]: None is not a number$"):
+        floats([np.True_, None])
 
 
 @pytest.mark.parametrize("problem", ["allocation", "allocation-gang", "selection", "selection-gang"])

@@ -175,6 +175,13 @@ BAD = [
     ({"submit": [17e11, 17e11 + 1], "duration": [1, 1]}, {}, r"row 0: .* is not a time in seconds: state"),
     ({"submit": ["12/01/2024 08:00"], "duration": [1]}, {}, r"row 0: '12/01/2024 08:00' is not a time"),
     ({"submit": ["2024-01-01", "2024-01-02", "5"], "duration": [1] * 3}, {}, r"^jobs: submit: row 2: '5' is"),
+    ({"submit": ["1000", "2000", ""], "duration": [1] * 3}, {}, r"^jobs: submit: row 2: '' is not a time$"),
+    (
+        {"submit": ["2024", "2024-01-02", "2024-01-03"], "duration": [1] * 3},
+        {},
+        r"row 0: '2024' is not a time",
+    ),
+    ({"submit": ["1000-01-01"], "duration": [1]}, {}, r"row 0: '1000-01-01' is not a time"),
     ({"submit": ["now"], "duration": [1]}, {}, r"row 0: 'now' is not a time"),
     ({"submit": [0], "Run Time (us)": [1]}, {}, r"Run Time \(us\): the unit 'us' is not one of ms, "),
     ({"submit": [0], "RAM (KB)": [1], "duration": [1]}, {}, r"the unit 'KB' is not one of mb, "),
@@ -243,6 +250,8 @@ def test_rows_of_a_file_hold_what_their_heads_say(tmp_path: Path) -> None:
         ),
         ("# ours\nsubmit,duration\n0,10\n", "row 0 has 2 cells, and the first line names 1 columns"),
         ("PK\x03\x04sheet", "no CSV table: not a text; save a sheet as CSV"),
+        ("", "no CSV table: No columns"),
+        (f"submit,duration\n{'1' * 200_000},1,1\n", "no CSV table: "),
         ("submit,duration,duration\n0,10,7\n", "column 'duration' is there twice"),
     ):
         path.write_text(text, encoding="utf-8")

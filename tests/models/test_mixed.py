@@ -1,6 +1,7 @@
 """Branch and bound on multipliers: enumeration and exact linear programs judge its bounds."""
 
 import importlib
+import itertools
 import math
 from fractions import Fraction
 from itertools import product
@@ -30,6 +31,28 @@ def test_what_is_nearly_whole_is_branched_on_while_a_gap_stays() -> None:
     )
     assert mixed.lower_bound(linear, 0.0, 1e-7, lambda: False, 1e-9) == pytest.approx(0.0, abs=1e-7)
     assert mixed.lower_bound(linear, math.inf, 1e-7, lambda: False, 1e-9) == pytest.approx(-0.5, abs=1e-7)
+
+
+@given(st.integers(0, 2**32 - 1))
+def test_what_is_beyond_a_limit_by_rounding_is_branched_on_no_further(seed: int) -> None:
+    """Rows of decimal numbers that add up: HiGHS has whole numbers there that are off by their last bits."""
+    rng = np.random.default_rng(seed)
+    n, m = int(rng.integers(2, 6)), int(rng.integers(1, 4))
+    matrix, x = rng.integers(-9, 10, (m, n)) / 10.0, rng.integers(0, 4, n)
+    right = matrix @ x
+    limits = np.zeros(n), np.full(n, 3.0)
+    cost, whole = rng.normal(size=n), np.ones(n, dtype=bool)
+    linear = Linear(cost, csc_array(matrix), (right, right), limits, whole, 0.0)
+    best = min(
+        float(cost @ one)
+        for one in map(np.array, product(range(4), repeat=n))
+        if np.abs(matrix @ one - right).max() < 1e-9
+    )
+    looked = itertools.count()
+    bound = mixed.lower_bound(linear, best + 1.0, 1e-6, lambda: next(looked) < 0, 1e-9, 2000)
+    assert bound is not None
+    assert best - 1e-6 <= bound <= best + 1e-6
+    assert next(looked) < 900
 
 
 class Sites(NamedTuple):

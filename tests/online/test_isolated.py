@@ -49,6 +49,11 @@ class Failing(Idle):
         raise KeyError("no such port")
 
 
+class Importing(Idle):
+    def act(self):
+        __import__("importlib").import_module("no_such_module_for_tests")
+
+
 class Complaining(Idle):
     def start(self, setting, rng):
         raise cv.InputError("step: 7 is too large")
@@ -219,6 +224,13 @@ def test_errors_of_the_policy_are_told_with_their_traceback(mine: Any) -> None:
     with pytest.raises(InputError) as complaint:
         cv.play(mine.Complaining(), tiny(), isolated=True)
     assert str(complaint.value) == "step: 7 is too large"
+
+
+def test_the_place_of_an_error_is_a_file(mine: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also where the policy lies in the working directory, beside which what has no file would be."""
+    monkeypatch.chdir(Path(mine.__file__).parent)
+    with pytest.raises(PolicyError, match=rf"\({re.escape(mine.__file__)}, line \d+, in act\)"):
+        cv.play(mine.Importing(), tiny(), isolated=True)
 
 
 def test_decisions_are_checked_as_ever(mine: Any) -> None:

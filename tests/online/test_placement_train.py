@@ -232,6 +232,16 @@ def test_readings_are_checked() -> None:
     literal = {"readings": {"window": LITERAL}}
     with pytest.raises(InputError, match=r"^optima: not with literal window"):
         Plan.of(data(design=literal, training={"imitation": 1}, optima={}))
+    heard = {"name": "das", **SMALL, "outcomes": 1.0}
+    assert Plan.of(data(design=heard)).design.in_steps == ("outcomes",)
+    with pytest.raises(InputError, match=r"^optima: not with outcomes$"):
+        Plan.of(data(design=heard, training={"imitation": 1}, optima={}))
+    for other in ({"name": "da-mc"}, {"readings": {"walk": LITERAL}}):
+        with pytest.raises(InputError, match=r'design\.outcomes: needs placement = "process", in its sound'):
+            Plan.of(data(design=heard | other))
+    for weight in (-1.0, float("nan"), "much"):
+        with pytest.raises(InputError, match=r"^design\.outcomes: "):
+            Plan.of(data(design=heard | {"outcomes": weight}))
     with pytest.raises(InputError, match=r"jobs\.price: 0\.0, but reward|jobs\.price: 0, but reward"):
         Plan.of(data(design={"readings": {"reward": LITERAL}}, jobs={"price": 0}))
 
