@@ -444,7 +444,8 @@ def plot_learning(found: Mapping[str, Sequence[np.ndarray]]) -> list[Figure]:
         smooth = [means(one) for one in of]
         x, _y = min(smooth, key=lambda one: float(one[0][-1]))  # as far as all seeds go
         y = np.array([np.interp(x, *one) for one in smooth])
-        shown = name.removeprefix("da-mc-") if kind == "changes of da-mc" else name  # for colours apart
+        changed = kind.removeprefix("changes of ")
+        shown = name.removeprefix(f"{changed}-") if changed != kind else name  # for colours apart
         kinds[kind][shown] = x / 1000.0, (y.mean(0), y.min(0), y.max(0))
     figures = []
     for kind, curves in sorted(kinds.items(), reverse=True):
