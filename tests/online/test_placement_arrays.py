@@ -20,7 +20,7 @@ from clairvoyant.online.placement.learned.design import DESIGNS, LITERAL, Design
 from clairvoyant.online.placement.learned.drawing import Memory, Move, act, one_thread, recall, stack
 from clairvoyant.online.placement.learned.features import Eyes, Scene
 from clairvoyant.online.placement.learned.kernels import look_at_hold
-from clairvoyant.online.placement.learned.networks import Actor, seeded
+from clairvoyant.online.placement.learned.networks import Actor, Normal, Past, seeded
 from clairvoyant.online.placement.learned.outcomes import Outcomes
 from clairvoyant.online.placement.learned.policies import SHIPPED, TRAINED
 from clairvoyant.online.placement.learned.weights import Networks, initial, shapes
@@ -165,6 +165,22 @@ def past_of(design: Design, count: int) -> tuple[Actor, Setting, list[Observatio
     return loud(design, seed=2), setting, observations
 
 
+@torch.no_grad()
+def said(actor: Actor, scene: Scene, memory: Memory) -> tuple[Normal, torch.Tensor, Past, Move]:
+    """Return what PyTorch says of all affinities, their means, what is remembered, and what it then does."""
+    assert actor.placement is not None
+    with one_thread():
+        batch = stack([scene], torch.device("cpu"))
+        encoded, around = actor.encode(batch.jobs, batch.machines, batch.mask)
+        which, place = batch.mask.nonzero(as_tuple=True)
+        jobs, machines = encoded[which, place], around[which]
+        points = actor.placement.points(jobs, machines)
+        past = recall(actor.design, [scene], [memory], which, place, points)
+        normal, mean = actor.affinities(jobs, machines, batch.pairs[which, place], past, factored=False)
+        (move,) = act(actor, [scene], [memory], None)
+    return normal, mean, past, move
+
+
 @pytest.mark.parametrize("name", ["das", "one head", *(n for n in VARIANTS if n.startswith("literal "))])
 def test_deviations_are_those_of_pytorch_and_means_are_not_moved(name: str) -> None:
     actor, setting, observations = past_of(VARIANTS[name], 12)
@@ -172,16 +188,7 @@ def test_deviations_are_those_of_pytorch_and_means_are_not_moved(name: str) -> N
     eyes, compared = Eyes(setting, estimates=True), 0
     for seen in observations:
         shown, scene = player.scores(seen), eyes.look(seen)
-        with torch.no_grad(), one_thread():
-            batch = stack([scene], torch.device("cpu"))
-            encoded, around = actor.encode(batch.jobs, batch.machines, batch.mask)
-            which, place = batch.mask.nonzero(as_tuple=True)
-            jobs, machines = encoded[which, place], around[which]
-            assert actor.placement is not None
-            points = actor.placement.points(jobs, machines)
-            past = recall(actor.design, [scene], [memory], which, place, points)
-            normal, mean = actor.affinities(jobs, machines, batch.pairs[which, place], past, factored=False)
-            act(actor, [scene], [memory], None)
+        normal, mean, past, _ = said(actor, scene, memory)
         np.testing.assert_array_equal(normal.mean, mean)
         np.testing.assert_allclose(shown.affinities, mean, rtol=1e-4, atol=ROUNDING)
         player.decide(seen)
@@ -199,16 +206,7 @@ def test_training_hears_what_play_hears_of_outcomes() -> None:
     memory, episode = Memory(outcomes=Outcomes(setting, eyes, design.history, 3.0)), made.episode(frozenset())
     for seen in episode:
         shown, scene = player.scores(seen), eyes.look(seen)
-        with torch.no_grad(), one_thread():
-            batch = stack([scene], torch.device("cpu"))
-            encoded, around = actor.encode(batch.jobs, batch.machines, batch.mask)
-            which, place = batch.mask.nonzero(as_tuple=True)
-            jobs, machines = encoded[which, place], around[which]
-            assert actor.placement is not None
-            points = actor.placement.points(jobs, machines)
-            past = recall(design, [scene], [memory], which, place, points)
-            normal, mean = actor.affinities(jobs, machines, batch.pairs[which, place], past, factored=False)
-            (move,) = act(actor, [scene], [memory], None)
+        normal, mean, _, move = said(actor, scene, memory)
         np.testing.assert_allclose(shown.affinities, normal.mean, rtol=1e-3, atol=1e-4)
         np.testing.assert_allclose(shown.affinity_deviations, normal.variance.sqrt(), rtol=2e-3, atol=1e-4)
         moved += bool((normal.mean - mean).abs().max() > 1e-3)

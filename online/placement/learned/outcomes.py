@@ -60,8 +60,7 @@ class Outcomes:
         """
         if not (some := self.recent(seen)):
             return np.empty((0, len(around)))
-        past, where = self.known(seen)
-        off = [(on, by) for on, (_, by) in zip(where, some, strict=True)]
+        past, off = [(one.job, one.around) for one, _ in some], [(one.machines, by) for one, by in some]
         return shifts(networks, jobs, around, past, off)
 
     def _pass(self, seen: Observation) -> None:
