@@ -8,6 +8,7 @@ import json
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from importlib import import_module
+from itertools import groupby
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,7 @@ from drawings import growth, picture
 
 import clairvoyant as cv
 from clairvoyant.api import policy_table
+from clairvoyant.online.placement.learned.policies import SHIPPED
 from clairvoyant.problems import find
 
 HERE = Path(__file__).parent
@@ -132,6 +134,21 @@ def differing(problem: str) -> str:
     return (
         f"Other verdicts at the sizes of the paper: {other}. Not checked at those sizes: {lacking or 'none'}."
     )
+
+
+def trainings(_problem: str) -> str:
+    """Return what is on record of the trainings of the package: a row for each design, its seeds together."""
+    kept = json.loads((SHIPPED / "curves.json").read_text(encoding="utf-8"))
+    by = groupby(sorted(kept), lambda one: one.rpartition("-")[0])
+    lines = []
+    for name, files in by:
+        of = [kept[one] for one in files]
+        minutes = ", ".join(f"{one['seconds'] / 60.0:.1f}" for one in of)
+        best = ", ".join(f"{min(cost for _, cost in one['curve']):+.1f}" for one in of)
+        jobs = sorted(one["jobs"] for one in of)
+        ends = " to ".join(f"{many:,}" for many in dict.fromkeys((jobs[0], jobs[-1])))
+        lines.append((f"`{name}`", len(of), ends, minutes, best))
+    return rows(("networks", "seeds", "jobs each", "minutes", "best validation (%)"), lines)
 
 
 def faults(problem: str) -> str:
@@ -325,5 +342,8 @@ def took(cell: Mapping[str, Any] | None) -> str:
 
 MAKERS: dict[str, Callable[[str], str]] = {
     one.__name__: one
-    for one in (errata, differing, faults, policies, oracles, reference, module, options, picture, scaling)
+    for one in (
+        *(errata, differing, faults, trainings, policies, oracles, reference, module, options, picture),
+        scaling,
+    )
 }

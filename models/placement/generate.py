@@ -164,8 +164,8 @@ def generate(size: str = "default", seed: int = 0, **options: Unpack[Options]) -
     cluster
         "small", "medium" or "large": 8, 16 or 32 machines; instead of ``machines``, and not for "tiny".
     rho
-        The load: GPU-seconds of all jobs by those of all GPUs of the reference cluster until the last
-        submission; > 0. The paper's fee implies that 4,000 jobs take 46 days of 64 GPUs, its rate of
+        The load of the reference cluster: GPU-seconds of all jobs by those of all its GPUs until the last
+        submission; > 0. That of the instance's own machines is ``instance.load``. The paper's fee implies that 4,000 jobs take 46 days of 64 GPUs, its rate of
         arrivals that they arrive within about one: this decides it.
     estimate_error
         The standard deviation of the logarithm of the error of the users' estimates, 0 to 10; see

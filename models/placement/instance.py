@@ -272,12 +272,12 @@ class PlacementInstance(Declared[Setting]):
             "largest gang": int(jobs.instances.max(initial=0)),
             "hours of submissions": float(jobs.submit.max(initial=0)) / (3600.0 * TICKS),
             "GPU-hours of work": gpu_seconds / 3600.0,
-            "load (rho)": self.rho,
+            "load": self.load,
         }
 
     @property
-    def rho(self) -> float:
-        """The load: the GPU-seconds of all jobs over those of all GPUs until the last submission."""
+    def load(self) -> float:
+        """The GPU-seconds of all jobs over those of all GPUs until the last submission."""
         jobs, gpus = self.jobs, int(self.setting.capacity[:, 0].sum())
         span = float(jobs.submit.max(initial=0))
         work = float((jobs.gpus * jobs.duration.astype(np.float64)).sum())

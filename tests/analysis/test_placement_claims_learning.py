@@ -51,7 +51,9 @@ LINEAR = Design(ordering="linear", placement="linear", features="capacity", prio
 FILES = {
     **{name: DESIGNS[name] for name in ("da", "da-mc", "da-rwgp", "das", "dl2", "rifling")},
     "clone-ppo": DESIGNS["da-mc"],
-    **dict.fromkeys(("das-literal", "das-literal-long", "das-outcomes"), DESIGNS["das"]),
+    **dict.fromkeys(
+        ("das-literal", "das-literal-long", "das-outcomes", "das-settings-hours"), DESIGNS["das"]
+    ),
     "evolved": LINEAR,
     "evolved-estimates": replace(LINEAR, features="estimates", prior="estimates"),
     "da-mc-capacity": CAPACITY,
@@ -77,14 +79,18 @@ def write(folder: Path, name: str, member: int, design: Design) -> None:
 def test_longer_trainings_are_one_more_reading_of_those_that_have_some(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    kept = {"das-settings": 5, "da-settings": 5, "das-settings-long": 2, "da-settings-long": 1}
+    kept = {"das-settings": 5, "da-settings": 5, "das-settings-long": 2, "das-settings-hours": 2}
     monkeypatch.setattr(policies, "members", lambda name: [*range(kept.get(name, 0))])
-    ours, printed, long = trained.by_settings(["das", "da", "fifo-consolidate"]).items()
-    assert ours == ("our settings", {})
-    assert printed == ("settings of Appendix D", {"das": "das-settings", "da": "da-settings"})
-    assert long == ("settings of Appendix D, 60 passes", {"das": "das-settings-long", "da": "da-settings"})
-    kept["das-settings-long"] = 1
-    assert [*trained.by_settings(["das", "da"])] == ["our settings", "settings of Appendix D"]
+    printed = "settings of Appendix D"
+    assert trained.by_settings(["das", "dl2", "fifo-consolidate"]) == {
+        "our settings": {},
+        printed: {"das": "das-settings"},
+        f"{printed}, 60 passes": {"das": "das-settings-long"},
+        f"{printed}, 150 passes": {"das": "das-settings-hours"},
+    }
+    assert [*trained.by_settings(["das", "da"])] == ["our settings", printed]  # the others learned from less
+    kept["da-settings-long"] = 2
+    assert [*trained.by_settings(["das", "da"])] == ["our settings", printed, f"{printed}, 60 passes"]
     kept["da-settings"] = 1
     assert [*trained.by_settings(["das", "da"])] == ["our settings"]
 

@@ -168,6 +168,7 @@ def test_the_source_archive_holds_the_layers_the_tests_and_the_licence(dist: Pat
             "docs/sweeps.md",
             "docs/sweeps/placement-load.svg",
             "docs/sweeps/placement-load.toml",
+            "docs/trained-networks.md",
             "docs/training.md",
             "docs/your-own-problem.md",
         ),

@@ -69,7 +69,7 @@ def test_generate_passes_every_option_on(run: Run, tmp_path: Path) -> None:
     assert data["facts"] == wanted.facts()
     assert data["origin"] == wanted.origin.to_dict()
     assert data["facts"]["GPUs"] == 128
-    assert data["facts"]["load (rho)"] == pytest.approx(0.3, rel=1e-4)
+    assert data["facts"]["load"] == pytest.approx(0.3, rel=1e-4)
 
 
 @pytest.fixture
@@ -105,7 +105,7 @@ def test_generate_says_how_large_it_is_and_where_it_comes_from(run: Run, tmp_pat
     words = " ".join(printed.out.split())
     assert "6 jobs, 2 machines, 8 GPUs, " in words
     assert re.search(r", largest gang \d, ", words)
-    assert "load (rho) 3" in words
+    assert "load 3" in words
     assert "synthetic (tiny, seed 0)" in words
     assert all(" ".join(column.split()) in words for column in load(tmp_path / "x.json").origin.filled)
     assert printed.err == ""

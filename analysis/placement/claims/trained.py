@@ -51,6 +51,9 @@ BELOW = {True: "below", False: "not below", None: "open"}
 PAPER_JOBS = 16_000
 """From how many jobs the networks of the paper learned; how often from each, it does not say."""
 
+PASSES = {60: "long", 150: "hours"}
+"""Over as many jobs, of longer trainings by the printed settings, and how these end."""
+
 APPENDIX_D = {"hidden": 64, "discount": 0.98, "entropy": 0.03, "learning_rate": 0.0001, "jobs": 1000}
 APPENDIX_D["reward_limit"] = 1_000_000  # that is, none
 """What it prints: hidden units, gamma, weight of the entropy, learning rate, jobs of an episode; no cut."""
@@ -273,15 +276,16 @@ def _p_of(mean: float, *effects: np.ndarray) -> float:
 def by_settings(names: Iterable[str]) -> dict[str, dict[str, str]]:
     """Return by which other networks names are to be replaced in each reading of how they were trained.
 
-    By our settings; by those of Appendix D, if there are such networks of all that have them; and by these
-    with 60 passes over as many jobs as the paper has, of those of which there are such networks, if any.
+    By our settings; by those of Appendix D; and by these with more passes over as many jobs as the paper has.
+    What is compared among DAS and its ablations has learned from as much: there are such networks of all.
     """
     found: dict[str, dict[str, str]] = {"our settings": {}}
     printed = {name: f"{name}-settings" for name in names if name in ABLATIONS}
     if printed and all(len(policies.members(name)) >= FEWEST for name in printed.values()):
         found["settings of Appendix D"] = printed
-        if kept := longer(printed):
-            found["settings of Appendix D, 60 passes"] = printed | kept
+        for passes, ending in PASSES.items():
+            if len(kept := longer(printed, ending)) == len(printed):
+                found[f"settings of Appendix D, {passes} passes"] = kept
     return found
 
 
@@ -303,9 +307,9 @@ def by_passes(names: Iterable[str]) -> dict[str, dict[str, str]]:
     return {"16,000 jobs": {}} | ({"160,000 jobs": kept} if kept else {})
 
 
-def longer(by: Mapping[str, str]) -> dict[str, str]:
+def longer(by: Mapping[str, str], ending: str = "long") -> dict[str, str]:
     """Return by which networks of longer trainings names are replaced, where there are enough of these."""
-    long = {name: f"{of}-long" for name, of in by.items()}
+    long = {name: f"{of}-{ending}" for name, of in by.items()}
     return {name: of for name, of in long.items() if len(policies.members(of)) >= FEWEST}
 
 
