@@ -225,8 +225,8 @@ def smallest_gap(instance: SelectionInstance) -> float:
 
     Under every pattern, the best set without each channel of the optimum in turn. Every set but the optimum
     lacks one of its channels or adds some, so this is the smallest gap of all where means are positive and
-    optima unique, and at least the smallest in any case. Infinite if there is no gap. Raises as
-    :func:`blind_slope` does.
+    optima unique, and at least the smallest in any case. Infinite if there is no gap above 1e-9 of the
+    optimum, which may be rounding. Raises as :func:`blind_slope` does.
     """
     s = instance.setting
     patterns = all_patterns(s)
@@ -235,8 +235,9 @@ def smallest_gap(instance: SelectionInstance) -> float:
     for pattern, chosen, best in zip(patterns, x, value, strict=True):
         for e in np.flatnonzero(chosen):
             allowed = s.open(pattern) & (np.arange(s.channels) != e)
-            gaps.append(float(best - s.knapsack.best(instance.mean, open=allowed).value))
-    return min(gap for gap in gaps if gap > TIE)
+            gap = float(best - s.knapsack.best(instance.mean, open=allowed).value)
+            gaps += [gap] if gap > TIE * best else []
+    return min(gaps)
 
 
 @dataclass(frozen=True, eq=False)

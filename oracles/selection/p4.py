@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from numbers import Integral
 from typing import Any
 
 import numpy as np
@@ -28,6 +29,9 @@ UNATTAINABLE = -1
 
 MOST_BYTES = 2**30
 """The most that the corners of all staircases may take."""
+
+MOST_WHOLE = 2**62
+"""The largest level, and the most capacity vectors that are numbered."""
 
 MOST_LEVELS = 2**27
 """The most values V(s) that are written out one by one."""
@@ -49,8 +53,7 @@ class BudgetOptima:
 
     def corner(self, s: int) -> int | None:
         """Return the index of the corner that solves P4(s), ``None`` if s is unattainable; s is 0..s_max."""
-        level = int(numbers(s, "s", (), integer=True, high=self.s_max))
-        index = int(np.searchsorted(self.reach, level))
+        index = int(np.searchsorted(self.reach, _level("s", s, self.s_max)))
         return index if index < len(self.reach) else None
 
     @cached_property
@@ -81,7 +84,7 @@ def p4_optima(
     given = np.ones(setting.ports) if arrivals is None else arrivals
     jobs = numbers(given, "arrivals", (setting.ports,), integer=True, high=1)
     if s_max is not None:
-        s_max = int(numbers(s_max, "s_max", (), integer=True, high=2.0**62))
+        s_max = _level("s_max", s_max, MOST_WHOLE)
     usable = setting.open(jobs) & (setting.demand <= setting.capacity).all(axis=1)
     channels = np.flatnonzero(usable)
     demand, capacity = _binding(setting.demand[channels], setting.capacity)
@@ -94,6 +97,13 @@ def p4_optima(
         array.setflags(write=False)
     last = int(staircase.reach[-1]) if s_max is None else s_max
     return BudgetOptima(staircase.reach, staircase.value, x, last, staircase.points)
+
+
+def _level(field: str, value: Any, most: int) -> int:
+    """Return a level s, which may be beyond what floating point tells apart, or raise an InputError."""
+    if isinstance(value, bool) or not isinstance(value, Integral) or not 0 <= int(value) <= most:
+        raise InputError(f"{field}: {value!r} is not a whole number from 0 to {most}")
+    return int(value)
 
 
 @dataclass(frozen=True)
@@ -145,8 +155,11 @@ def _staircase(
     for c in capacity.tolist():
         strides.append(table)
         table *= c + 1
-    if table > 2**62:
-        raise _too_large(table, "")
+    if table > MOST_WHOLE:
+        raise InputError(
+            f"capacity: {_count(table)} capacity vectors are more than can be numbered; divide demands and "
+            "capacities by a factor that they share, or solve budget_program for single s instead"
+        )
     stride = np.array(strides, dtype=np.int64)
     words = max(1, -(-len(demand) // _WORD))
     base = np.zeros(words, dtype=np.uint64)

@@ -166,8 +166,11 @@ class Comparison:
         return html_table(f"{self.problem}: {self.measure or 'total'}{unit}", rows, list(told))
 
     def __repr__(self) -> str:
-        text = self.summary().to_string(index=False)
-        return f"Comparison of {self.problem}, {self.measure or 'total'} ({self.unit}):\n{text}"
+        told = self.summary().dropna(axis="columns", how="all")
+        unit = f"; totals in {self.unit}" if self.unit else ""
+        what = f"{self.measure} between low and high" if self.measure else "total"
+        kind = "; that of the kind between from and to, 95 %" if "to" in told else ""
+        return f"Comparison of {self.problem}, {what}{unit}{kind}:\n{told.to_string(index=False)}"
 
 
 def _limits(time_limit: Any, optimum: bool) -> dict[str, float]:

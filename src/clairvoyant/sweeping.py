@@ -40,6 +40,9 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__package__)
 
+MOST_SEEDS = 10**6
+"""More of them are a slip of the pen."""
+
 INSTANCES_AT_HAND = 4
 """How many instances a worker keeps, for the cells to come."""
 
@@ -268,7 +271,7 @@ def _seeds(data: Mapping[str, Any], field: str) -> list[int]:
         raise InputError(f"{field}: an empty list leaves nothing to run")
     if isinstance(value, list):
         return [whole(f"{field}[{i}]", seed, 0) for i, seed in enumerate(value)]
-    return list(range(whole(field, value, 1)))
+    return list(range(whole(field, value, 1, MOST_SEEDS)))
 
 
 def options_of(problem: str, spec: str, limits: Mapping[str, float]) -> dict[str, Any]:

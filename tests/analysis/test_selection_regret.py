@@ -168,14 +168,23 @@ def test_no_positive_gap_is_reported_that_no_set_has(instance: SelectionInstance
     gaps, ties = [math.inf], False
     for pattern in product((0, 1), repeat=s.ports):
         allowed = sets[(sets[:, ~s.open(np.array(pattern))] == 0).all(axis=1)]
-        lost = (allowed @ instance.mean).max() - allowed @ instance.mean
-        gaps += lost[lost > regret.TIE].tolist()
-        ties |= bool((lost <= regret.TIE).sum() > 1)
+        best = (allowed @ instance.mean).max()
+        lost = best - allowed @ instance.mean
+        gaps += lost[lost > regret.TIE * best].tolist()
+        ties |= bool((lost <= regret.TIE * best).sum() > 1)
     found = regret.smallest_gap(instance)
     if ties:
         assert found >= min(gaps) - 1e-9
     else:
         assert found == pytest.approx(min(gaps))
+
+
+@pytest.mark.parametrize("scale", [1e-9, 1.0, 1e-200])
+def test_a_gap_is_small_beside_the_optimum_and_not_as_such(scale: float) -> None:
+    given = {"edges": [[0, 0], [0, 1]], "capacity": [2], "demand": [[2], [2]], "arrivals": [[1]]}
+    unequal, equal = (SelectionInstance(**given, mean=[first * scale, 0.8 * scale]) for first in (0.3, 0.8))
+    assert regret.smallest_gap(unequal) == pytest.approx(0.5 * scale)
+    assert regret.smallest_gap(equal) == math.inf
 
 
 def test_patterns_are_listed_only_while_there_are_few() -> None:

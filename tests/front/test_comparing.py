@@ -231,7 +231,10 @@ def test_a_time_limit_leaves_the_certified_bound(jobs: list[cv.Instance]) -> Non
 def test_what_people_see(jobs: list[cv.Instance], tmp_path: Path) -> None:
     found = cv.compare(jobs, ["oasis", "drf"])
     assert "oasis" in found._repr_html_()
-    assert "drf" in repr(found)
+    told = "Comparison of admission, ratio between low and high"
+    assert repr(found).startswith(f"{told}; that of the kind between from and to, 95 %:\npolicy ")
+    assert repr(cv.compare(jobs[0], ["drf"])).startswith(f"{told}:\npolicy ")
+    assert "NaN" not in repr(cv.compare(jobs[0], ["drf"], optimum=False))
     axes = found.plot()
     assert [one.get_text() for one in axes.get_yticklabels()] == ["oasis", "drf"]
     assert axes.get_xlabel() == "ratio; thin lines: the mean of the kind, 95 %"

@@ -602,6 +602,10 @@ def test_a_forecast_knows_that_limits_were_raised(store: Path) -> None:
         ({"gap": -1}, "sweep[0]: gap: -1 is not at least 0"),
         ({"time_limit": "1 h"}, "sweep[0]: time_limit: '1 h' is not a finite number"),
         ({"seeds": 0}, "sweep[0]: seeds: 0 is not a whole number of at least 1"),
+        (
+            {"seeds": 10**11},
+            "sweep[0]: seeds: 100000000000 is not a whole number of at least 1 and at most 1000000",
+        ),
         ({"seeds": [1, -1]}, "sweep[0]: seeds[1]: -1 is not a whole number"),
         ({"seeds": []}, "sweep[0]: seeds: an empty list leaves nothing to run"),
         ({"policy_seeds": 1.5}, "sweep[0]: policy_seeds: 1.5 is not a whole number"),

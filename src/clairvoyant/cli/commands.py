@@ -162,7 +162,7 @@ def _status_of(error: Exception) -> int:
     if isinstance(error, InputError):
         return _refuse(text)
     if isinstance(error, MemoryError):
-        return _refuse(f"not enough memory: {error}")
+        return _refuse(f"not enough memory: {error}".removesuffix(": "))
     if isinstance(error, ClairvoyantError):
         out.log(f"failed: {_one_line(text)}")
         return FAILED
