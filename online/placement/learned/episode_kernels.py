@@ -43,7 +43,7 @@ from .kernels import (
     look_at_pairs_of,
     priorities_of,
 )
-from .process import JITTER
+from .process import JITTER, MOST_JITTER
 from .process_kernels import regress, room
 
 QUIET = 0.5  # of DRF-Patient
@@ -203,9 +203,23 @@ def _drawn(mean, process, now, past, residual, noise):  # type: ignore[no-untype
     given = now[np.newaxis], past[np.newaxis], residual.reshape((1, t * m)), np.ones((1, t * m), np.float32)
     if not regress(*given, numbers, shift, covariance, room(1, t, m)):
         raise np.linalg.LinAlgError("the covariance of the past is not positive definite")
-    for k in range(m):
-        covariance[0, k, k] += np.float32(JITTER)
-    return mean + shift[0] + np.dot(np.linalg.cholesky(covariance[0]), noise)
+    return mean + shift[0] + np.dot(_factorised(covariance[0]), noise)
+
+
+@njit(cache=True)
+def _factorised(covariance):  # type: ignore[no-untyped-def]
+    """Return a lower factor, as :func:`.gaussian.factorised` does; write the jitter into the covariance."""
+    jitter, done, factor = JITTER, False, covariance
+    while not done:
+        if jitter > 1.5 * MOST_JITTER:
+            raise np.linalg.LinAlgError("the covariance of affinities is not positive definite")
+        for k in range(len(covariance)):
+            covariance[k, k] += np.float32(jitter)
+        try:
+            factor, done = np.linalg.cholesky(covariance), True
+        except Exception:  # noqa: BLE001 - numba knows no other; what goes on failing is raised above
+            jitter *= 10.0
+    return factor
 
 
 @njit(cache=True)

@@ -20,7 +20,7 @@ import torch
 from torch import Tensor
 from torch.linalg import LinAlgError  # type: ignore[attr-defined]
 
-from .process import GEOMETRIC_TERMS, TERMS
+from .process import GEOMETRIC_TERMS, JITTER, MOST_JITTER, TERMS
 from .process_kernels import pull, regress, room
 
 
@@ -114,6 +114,27 @@ class _Regression(torch.autograd.Function):
 
 
 _regression: Callable[[Tensor, Tensor, Tensor], tuple[Tensor, Tensor]] = _Regression.apply
+
+
+def factorised(covariance: Tensor) -> tuple[Tensor, Tensor]:
+    """Return covariances, shape (p, m, m), with the jitter that they need, and their lower factors.
+
+    Raises
+    ------
+    LinAlgError
+        If one has no factor with the most jitter: it is not finite, or far from positive definite.
+    """
+    identity = torch.eye(covariance.shape[-1], dtype=covariance.dtype, device=covariance.device)
+    jitter, covariance = JITTER, covariance + JITTER * identity
+    factor, failed = torch.linalg.cholesky_ex(covariance)
+    while failed.any() and jitter < MOST_JITTER:
+        jitter *= 10.0
+        more = torch.where(failed > 0, jitter, 0.0).to(covariance.dtype)
+        covariance = covariance + more[:, None, None] * identity
+        factor, failed = torch.linalg.cholesky_ex(covariance)
+    if failed.any():
+        raise LinAlgError("the covariance of affinities is not positive definite")
+    return covariance, factor
 
 
 def posterior(

@@ -20,7 +20,7 @@ from torch.nn import functional
 from . import weights
 from .design import Design
 from .features import ESTIMATE, GPUS, HOLD_FEATURES, PATIENT, RANK, WIDTHS
-from .gaussian import matern, posterior, process, projected, walk_features
+from .gaussian import factorised, matern, posterior, process, projected, walk_features
 from .process import JITTER
 from .weights import FIRST_VARIANCE, GROUPS, SILENT, Networks, variance_bias
 
@@ -181,8 +181,9 @@ class PlacementHead(nn.Module):
         if past is None:
             return Normal(mean, torch.sigmoid(self.variance(hidden)[..., 0]) + TINY), mean
         shift, covariance = self.regress(self.points(jobs, machines), past)
-        covariance = covariance + JITTER * torch.eye(mean.shape[1], dtype=mean.dtype, device=mean.device)
-        factor = torch.linalg.cholesky(covariance) if factored else None
+        if not factored:
+            return Normal(mean + shift, torch.diagonal(covariance, dim1=-2, dim2=-1) + JITTER), mean
+        covariance, factor = factorised(covariance)
         return Normal(mean + shift, torch.diagonal(covariance, dim1=-2, dim2=-1), factor), mean
 
     def regress(self, now: Tensor, past: Past) -> tuple[Tensor, Tensor]:
