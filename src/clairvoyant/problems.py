@@ -374,7 +374,7 @@ OURS = (
         policies=".online.admission:POLICIES",
         sight={
             "": "all of the jobs that arrive in the slot, and which jobs were done in the slots before",
-            "announced": "the announced range of prices",
+            "announced": "the announced price range",
         },
         template=".online.admission.template:TEMPLATE",
         claims=".analysis.admission:CLAIMS",
@@ -416,7 +416,7 @@ OURS = (
             "": "the jobs that wait, up to the window, without their durations; those that run or have "
             "ended; what is free on each machine",
             "durations": "durations",
-            "estimates": "users' estimates of durations",
+            "estimates": "estimates of durations",
         },
         template=".online.placement.template:TEMPLATE",
         claims=".analysis.placement:CLAIMS",

@@ -163,10 +163,10 @@ class Leaderboard:
                 axes.barh(place, low, 0.7, color=colour, alpha=faint)
                 axes.barh(place, high - low, 0.7, low, fill=False, edgecolor=colour)
         axes.axvline(100.0, color=INK, lw=1)
-        axes.set_xlim(right=max(MOST, axes.get_xlim()[1] if (told["high"] > MOST / 100).any() else MOST))
+        axes.set_xlim(right=max(MOST, 100.0 * told["high"].max()))
         axes.grid(visible=False, axis="y")
         name_rows(axes, names, [name for name in names if name in blocks and len(blocks) > 1])
-        return name_axes(axes, "share of the optimum (%)", "")
+        return name_axes(axes, "% of the optimum", "")
 
     def shown(self) -> Shown:
         """Return what the page of the leaderboards shows."""
@@ -210,9 +210,8 @@ class Leaderboard:
             share = "the optimum / the total" if type(some).minimised else "the total / the optimum"
             yield f"Ranked by {share}. The total is {stage.total.format_map(some.to_dict())}."
         best = api.list_oracles(self.problem)[rival(self.problem) or ""].description
-        yield f"The optimum is {best}" + (
-            f", within {stage.time_limit:g} s each." if stage.time_limit else "."
-        )
+        limit = f"; sought for at most {stage.time_limit:g} s an instance" if stage.time_limit else ""
+        yield f"The optimum: {best}{limit}."
         if "" in record.sight:
             yield f"All policies see before they decide: {record.sight['']}."
         above = [*told.loc[told["low"] > 1.0, "policy"]]
@@ -238,6 +237,7 @@ class Leaderboard:
             holds = ", ".join(
                 f"{key} {' to '.join(f'{end:,}' for end in dict.fromkeys((min(some), max(some))))}"
                 for key, some in counts.items()
+                if any(some)
             )
             options = ", ".join(f"{key}={value}" for key, value in family.options.items())
             which = f"{here[0].removeprefix(f'{family.name}, ')} to {here[-1].split()[-1]}"
