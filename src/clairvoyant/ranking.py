@@ -154,11 +154,8 @@ class Leaderboard:
         looks, rows = looks_of(told["policy"], {}), told.set_index("policy")
         for begin, policies in zip(begins, blocks.values(), strict=True):
             for place, policy in enumerate(policies, begin):
-                low, high, colour = (
-                    100 * rows["low"][policy],
-                    100 * rows["high"][policy],
-                    looks[policy].colour,
-                )
+                low, high = (100 * rows[end][policy] for end in ("low", "high"))
+                colour = looks[policy].colour
                 faint = 0.35 if rows["p"][policy] < LEVEL else 1.0
                 axes.barh(place, low, 0.7, color=colour, alpha=faint)
                 axes.barh(place, high - low, 0.7, low, fill=False, edgecolor=colour)
@@ -232,12 +229,11 @@ class Leaderboard:
                 continue
             facts = [self.instances[name].facts() for name in here]
             counts = {
-                key: [one[key] for one in facts] for key, value in facts[0].items() if type(value) is int
+                key: [one[key] for one in facts] for key, count in facts[0].items() if type(count) is int
             }
+            ends = {key: dict.fromkeys((min(some), max(some))) for key, some in counts.items() if any(some)}
             holds = ", ".join(
-                f"{key} {' to '.join(f'{end:,}' for end in dict.fromkeys((min(some), max(some))))}"
-                for key, some in counts.items()
-                if any(some)
+                f"{key} {' to '.join(f'{end:,}' for end in some)}" for key, some in ends.items()
             )
             options = ", ".join(f"{key}={value}" for key, value in family.options.items())
             which = f"{here[0].removeprefix(f'{family.name}, ')} to {here[-1].split()[-1]}"
@@ -282,7 +278,7 @@ def cells(part: DataFrame, families: Sequence[str] = ()) -> tuple[tuple[Any, ...
 
 
 def _fixed(numbers: DataFrame) -> DataFrame:
-    """Return numbers with the same decimals, two to four: so many that none but 0 itself looks like 0."""
+    """Return numbers with the same decimals, two to four: so many, if four do, that only 0 looks like 0."""
     digits = (d for d in (2, 3) if (numbers.round(d).ne(0.0) | numbers.eq(0.0)).all(axis=None))
     places = next(digits, 4)
     return numbers.map(lambda number: Decimal(f"{number:.{places}f}"))
@@ -392,7 +388,7 @@ def leaderboard(
     comparison = replace(parts[0], frame=pd.concat([part.frame for part in parts], ignore_index=True))
     broken = comparison.frame.groupby("policy")["infeasible"].sum()
     for name, count in broken[broken > 0].items():
-        left_out[str(name)] = f"{count:,} infeasible decisions, so its shares mean nothing and it stands last"
+        left_out[str(name)] = f"{count:,} infeasible decisions, so its shares mean nothing"
     sees = {name: player.traits.sees for name, (_, player) in everyone.items()}
     return Leaderboard(problem, comparison, families, sees, left_out, instances)
 

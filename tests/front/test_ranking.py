@@ -19,6 +19,7 @@ from matplotlib.patches import Rectangle
 
 import clairvoyant as cv
 from clairvoyant import api, problems, ranking
+from clairvoyant.analysis.report import write_leaderboard
 from clairvoyant.analysis.stage import Family, Stage
 from clairvoyant.analysis.statistics import mean_interval
 from clairvoyant.comparing import Comparison
@@ -175,7 +176,7 @@ def test_one_policy_is_a_list_of_one_everywhere(staged: Callable[..., Any]) -> N
 def test_the_board_says_who_was_infeasible(staged: Callable[..., Any]) -> None:
     staged("allocation")
     board = cv.leaderboard("allocation", "ogasched-printed")
-    why = r"[\d,]+ infeasible decisions, so its shares mean nothing and it stands last"
+    why = r"[\d,]+ infeasible decisions, so its shares mean nothing"
     assert re.fullmatch(why, board.left_out["ogasched-printed"])
     assert board.summary().groupby("group")["policy"].last()["see what all see"] == "ogasched-printed"
 
@@ -297,6 +298,17 @@ def test_the_page_says_what_is_ranked_and_on_what(staged: Callable[..., Any]) ->
     assert len(page.folded[1].rows) == 4
 
 
+def test_the_page_says_whether_traces_are_played(staged: Callable[..., Any], tmp_path: Path) -> None:
+    here = stage("allocation")
+    far = Family("far", {}, ("0" * 12,), trace=True)
+    staged("allocation", dataclasses.replace(here, families=[*here.families, far]))
+    page = cv.leaderboard("allocation").shown()
+    assert (page.traces, "far" in page.left_out) == ({"far": False}, False)
+    for there, word in ((False, "without"), (True, "with")):
+        text = write_leaderboard(tmp_path, [page._replace(traces={"far": there})]).read_text("utf-8")
+        assert f"instances, here {word} those of public traces (far), and is ranked" in text
+
+
 @pytest.mark.parametrize("problem", STAGES)
 def test_every_board_says_what_a_total_is_and_what_is_seen(problem: str) -> None:
     assert STAGES[problem].total
@@ -354,6 +366,7 @@ class TestCommand:
         page = (tmp_path / "reports/leaderboard.html").read_text("utf-8")
         assert "<svg" in page
         assert "public traces" not in page
+        assert re.search(r'<td class="number">\d+\.\d\d</td>', page)
         assert page.count("<summary>") == 2
         assert 'href="index.html"' not in page
         assert "To reproduce these pages: <code>clairvoyant leaderboard --problem admission</code>" in page
