@@ -272,10 +272,11 @@ def test_all_pictures_have_the_same_axis() -> None:
 
 
 def test_more_than_all_is_explained_by_what_is_proven() -> None:
-    told = " ".join(board_of({"slot-optimum": [1.2] * 8, "spreading": [0.9] * 8}).shown().about)
+    told = " ".join(board_of({"slot-optimum": [1.2] * 8, "hedge": [0.9] * 8}).shown().about)
     assert "More than 100 % is no error: the optimum is the best allocation to hold in every slot" in told
     assert "Of ``slot-optimum`` (ours: the per-slot optimum" in told
     assert "is proven: reward of every slot >=" in told
+    assert "``hedge``" not in told
     assert "100 %" not in " ".join(board_of({"spreading": [0.9] * 8}).shown().about)
 
 
