@@ -54,6 +54,8 @@ class Stage:
         Policies that play in one family alone, each with its name and the reason.
     time_limit
         Seconds for each optimum; ``None`` where all are proved.
+    total
+        What a total is, in words; names in braces are fields of the file of an instance.
     """
 
     families: Sequence[Family]
@@ -61,3 +63,4 @@ class Stage:
     without: Mapping[str, str] = field(default_factory=dict)
     only: Mapping[str, tuple[str, str]] = field(default_factory=dict)
     time_limit: float | None = None
+    total: str = ""

@@ -17,7 +17,7 @@ from drawings import growth, picture
 import clairvoyant as cv
 from clairvoyant.api import policy_table
 from clairvoyant.online.placement.learned.policies import SHIPPED
-from clairvoyant.problems import find
+from clairvoyant.problems import also_seen, find
 
 HERE = Path(__file__).parent
 MARK = re.compile(r"^<!-- made: (\S+) (\S+) -->$", re.MULTILINE)
@@ -247,14 +247,14 @@ def policies(problem: str) -> str:
             [
                 f"`{row.name}`",
                 plain(row.summary),
-                plain(", ".join(row.sees) or "nothing"),
+                plain(also_seen(problem, row.sees)),
                 drawn,
                 plain(proof),
                 plain(row.source),
             ]
         )
-    heads = ("policy", "what it does", "sees before it decides", "draws at random", "guarantee", "source")
-    return rows(heads, lines)
+    heads = ("policy", "what it does", "sees besides", "draws at random", "guarantee", "source")
+    return f"All see before they decide: {plain(find(problem).sight[''])}.\n\n{rows(heads, lines)}"
 
 
 def oracles(problem: str) -> str:

@@ -23,4 +23,5 @@ STAGE = Stage(
     also=("oasis:bounds=estimated", "rolling-horizon:keep=true,forecast=true"),
     only={"dorm": ("10 jobs, 10 slots", "its integer programs take minutes an instance elsewhere")},
     time_limit=8.0,
+    total="the sum of the utilities of all jobs that get done, each worth less the later it is done",
 )

@@ -2,6 +2,8 @@
 
 from ..stage import Family, Stage
 
+TOTAL = "the sum of the rewards of all slots: what is gained by the jobs, less their overhead"
+
 STAGE = Stage(
     (
         Family(
@@ -21,6 +23,7 @@ STAGE = Stage(
         ),
     ),
     also=("ogasched:start_at=fair", "ogasched:step=adagrad"),
+    total=TOTAL,
 )
 
 _GANG = {"ports": 4, "servers": 16, "slots": 100}
@@ -39,4 +42,5 @@ GANG = Stage(
         ),
     ),
     also=("perturbed-leader:eps=0.005",),
+    total=TOTAL,
 )

@@ -44,4 +44,6 @@ STAGE = Stage(
         ),
     ),
     time_limit=6.0,
+    total="the sum of the completion times of all jobs, from submission to end, in seconds, plus "
+    "``gpu_weight``, here {gpu_weight:g}, times their GPU-seconds; the fee is no part of it",
 )

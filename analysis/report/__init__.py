@@ -165,11 +165,13 @@ class Shown(NamedTuple):
     """What the page of the leaderboards shows of one problem."""
 
     problem: str
-    optimum: str  # what policies are compared with
+    about: Sequence[str]  # what is ranked, what it is compared with, and what all policies see
     figure: Figure
     tables: Sequence[Table]  # one per group of policies
-    instances: Table
-    left_out: Mapping[str, str]  # who does not play, and why
+    families: Table
+    folded: Sequence[Table]  # the policies and the instances
+    left_out: Mapping[str, str]  # who has no rank, and why
+    traces: Mapping[str, bool]  # families of traces: whether they are played
 
 
 def write_leaderboard(out: Path, boards: Sequence[Shown], chosen: str = "") -> Path:
@@ -184,7 +186,8 @@ def write_leaderboard(out: Path, boards: Sequence[Shown], chosen: str = "") -> P
     environment.globals["command"] = lambda _claim: f"clairvoyant leaderboard{chosen}"
     template = environment.get_template("leaderboard.html")
     audited = (out / PAGE).is_file()
-    page = template.render(boards=boards, audited=audited, fresh=partial(next, count(1)))
+    traces = {name: there for board in boards for name, there in board.traces.items()}
+    page = template.render(boards=boards, traces=traces, audited=audited, fresh=partial(next, count(1)))
     write_whole(out / LEADERBOARD, page.encode())
     return out / LEADERBOARD
 

@@ -38,7 +38,7 @@ def policy_table(policies: Iterable[PolicyRow]) -> Table:
         )
         for row in policies
     )
-    heads = "policy | problem | observes before deciding | randomised | feasible"
+    heads = "policy | problem | observes before deciding, besides what all do | randomised | feasible"
     heads += " | guarantee (where proven) | settings and defaults | description | source"
     return table("Policies", heads, rows)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+from decimal import Decimal
 from typing import Any
 
 from markupsafe import Markup, escape
@@ -29,7 +30,7 @@ def prose(text: str) -> Markup:
 def style(table: Table, column: int) -> Markup:
     """Return the class of a column: numbers to the right, short texts in one line, room for long ones."""
     cells = [row[column] for row in table.rows if row[column] is not None]
-    if cells and all(isinstance(c, (int, float)) and not isinstance(c, bool) for c in cells):
+    if cells and all(isinstance(c, (int, float, Decimal)) and not isinstance(c, bool) for c in cells):
         return Markup(' class="number"')
     longest = max((len(str(c)) for c in cells), default=0)
     for length, name in WIDTHS.items():
@@ -39,18 +40,18 @@ def style(table: Table, column: int) -> Markup:
 
 
 def cell(value: Any) -> Markup:
-    """Return a number or a text as it stands in a table.
+    """Return a number or a text as it stands in a table; a decimal keeps its digits.
 
-    >>> str(cell(0.000012345678)), str(cell(1234567)), str(cell(True)), str(cell(None))
-    ('1.23457×10⁻⁵', '1234567', 'yes', '–')
+    >>> str(cell(0.000012345678)), str(cell(True)), str(cell(None)), str(cell(Decimal("0.30")))
+    ('1.23457×10⁻⁵', 'yes', '–', '0.30')
     """
     if isinstance(value, bool):
         return prose("yes" if value else "no")
-    if value is None or (isinstance(value, float) and math.isnan(value)):
+    if value is None or (isinstance(value, float | Decimal) and math.isnan(value)):
         return prose("–")
     if isinstance(value, float):
         return prose(_short(value))
-    return prose(str(value).replace("-", "−") if isinstance(value, int) else str(value))
+    return prose(str(value).replace("-", "−") if isinstance(value, int | Decimal) else str(value))
 
 
 def _short(value: float) -> str:

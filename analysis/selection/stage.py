@@ -2,6 +2,8 @@
 
 from ..stage import Family, Stage
 
+TOTAL = "the sum, over all slots, of the expected net utilities of the channels that are on"
+
 STAGE = Stage(
     (
         Family(
@@ -21,6 +23,7 @@ STAGE = Stage(
         ),
     ),
     also=("esdp:g=log", "escb:g=log"),
+    total=TOTAL,
 )
 
 _GANG = {"ports": 4, "slots": 500}
@@ -39,4 +42,5 @@ GANG = Stage(
         ),
     ),
     also=("esdp-gang:g=log", "esdp-gang:delta=none,g=log"),
+    total=TOTAL,
 )

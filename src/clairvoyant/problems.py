@@ -123,6 +123,9 @@ class Problem:
     plot_regret
         A function of an instance, of lists of runs by label, and of axes or None, that draws the regret over
         time and returns the axes.
+    sight
+        What policies see before they decide, in words: under "" what all of them see, and under what
+        ``traits.sees`` may name what that adds.
     view
         What a trained model sees and does: a class that makes :class:`clairvoyant.online.views.View`.
     environment
@@ -167,6 +170,7 @@ class Problem:
     holdings: Callable[[Any, Any], Any] | str | None = None
     plot_schedules: Callable[[Any, Mapping[str, Any], Any], Any] | str | None = None
     plot_regret: Callable[[Any, Mapping[str, Any], Any], Any] | str | None = None
+    sight: Mapping[str, str] = field(default_factory=dict)
     view: Callable[..., Any] | str | None = None
     environment: Callable[..., Any] | str | None = None
     leaderboard: Stage | str | None = None
@@ -245,6 +249,10 @@ OF_ALLOCATION = GRAPH | {
     "contention": Option("Multiplies all demands.", float),
 }
 
+ARRIVALS = {"arrivals": "the arrivals of the slot"}
+SLOTS_BEFORE = ARRIVALS | {"": "the arrivals of the slots before, and what they have earned there"}
+CHANNELS_BEFORE = ARRIVALS | {"": "what the channels that they chose have earned in the slots before"}
+
 OURS = (
     Problem(
         name="allocation",
@@ -258,6 +266,7 @@ OURS = (
         oracles=".oracles.allocation:ORACLES",
         rival="stationary",
         policies=".online.allocation:POLICIES",
+        sight=SLOTS_BEFORE,
         template=".online.allocation.template:TEMPLATE",
         claims=".analysis.allocation:CLAIMS",
         facts=".analysis.allocation:facts",
@@ -284,6 +293,7 @@ OURS = (
         oracles=".oracles.allocation:ORACLES",
         rival="gang",
         policies=".online.allocation:POLICIES",
+        sight=SLOTS_BEFORE,
         template=".online.allocation.template:GANG_TEMPLATE",
         leaderboard=".analysis.allocation.stage:GANG",
         holdings=".analysis.allocation.measures:holdings",
@@ -307,6 +317,7 @@ OURS = (
         oracles=".oracles.selection:ORACLES",
         rival="clairvoyant",
         policies=".online.selection:POLICIES",
+        sight=CHANNELS_BEFORE,
         template=".online.selection.template:TEMPLATE",
         claims=".analysis.selection:CLAIMS",
         facts=".analysis.selection:facts",
@@ -333,6 +344,7 @@ OURS = (
         oracles=".oracles.selection:ORACLES",
         rival="gang",
         policies=".online.selection:POLICIES",
+        sight=CHANNELS_BEFORE,
         template=".online.selection.template:GANG_TEMPLATE",
         leaderboard=".analysis.selection.stage:GANG",
         holdings=".analysis.selection.measures:holdings",
@@ -360,6 +372,10 @@ OURS = (
         oracles=".oracles.admission:ORACLES",
         rival="offline",
         policies=".online.admission:POLICIES",
+        sight={
+            "": "all of the jobs that arrive in the slot, and which jobs were done in the slots before",
+            "announced": "the announced price range",
+        },
         template=".online.admission.template:TEMPLATE",
         claims=".analysis.admission:CLAIMS",
         facts=".analysis.admission:facts",
@@ -396,6 +412,12 @@ OURS = (
         oracles=".oracles.placement:ORACLES",
         rival="offline",
         policies=".online.placement:POLICIES",
+        sight={
+            "": "the jobs that wait, up to the window, without their durations; those that run or have "
+            "ended; what is free on each machine",
+            "durations": "durations",
+            "estimates": "estimates of durations",
+        },
         template=".online.placement.template:TEMPLATE",
         claims=".analysis.placement:CLAIMS",
         facts=".analysis.placement:facts",
@@ -506,6 +528,11 @@ def rival(name: str) -> str | None:
     If the record names one that is not there, that is a PluginError.
     """
     return known_oracle(name, "rival", find(name).rival) or next(iter(oracles(name)), None)
+
+
+def also_seen(name: str, sees: Iterable[str]) -> str:
+    """Return in words what a policy sees before it decides, besides what all of the problem see."""
+    return ", ".join(find(name).sight.get(part, part) for part in sorted(sees)) or "nothing"
 
 
 def known_oracle(problem: str, part: str, oracle: str | None) -> str | None:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from decimal import ROUND_CEILING, Decimal
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -18,17 +19,36 @@ from .comparing import Comparison, compare, players_of
 from .models.base import ClairvoyantError, InputError, Instance
 from .models.shown import html_table
 from .online.base import Policy
-from .problems import find, players, rival
+from .problems import also_seen, find, players, rival
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from pandas import DataFrame
 
+    from .analysis.claim import Table
     from .analysis.report import Shown
     from .analysis.stage import Stage
 
 RUNS = 3
 """Runs per instance of a policy that draws at random."""
+
+LEVEL = 0.05
+"""A corrected p below it tells a policy apart from the first of its group."""
+
+MOST = 120.0
+"""Where the axis of a picture ends, in per cent, unless a share is above it: the same in all pictures."""
+
+HEADS = (
+    *("policy", "% of the optimum, at least", "at most"),
+    *("behind the first", "from (95 %, uncorrected)", "to (95 %, uncorrected)"),
+    *("p (corrected after Holm)", f"told apart (p < {LEVEL:g})", "ms per decision"),
+)
+
+CAPTION = (
+    "Mean share of the optimum (%): a bar ends at what is certified, its outline at what is possible. Pale "
+    "bars are told apart from the first of their group, full ones are not: by the tables, where policies are "
+    "compared on the same instances, as means alone cannot tell. All pictures have the same axis."
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,6 +71,8 @@ class Leaderboard:
     left_out
         Policies and families of traces that are not on the board or, with infeasible decisions or playing in
         one family alone, have no rank on it, each with the reason.
+    instances
+        The instances, by the same names.
     """
 
     problem: str
@@ -58,6 +80,7 @@ class Leaderboard:
     families: Mapping[str, str]
     sees: Mapping[str, frozenset[str]]
     left_out: Mapping[str, str]
+    instances: Mapping[str, Instance] = field(default_factory=dict)
 
     def to_frame(self) -> DataFrame:
         """Return one row per run: those of the comparison, with ``family``, ``low`` and ``high``.
@@ -104,64 +127,126 @@ class Leaderboard:
             group = [policy for policy, seen in self.sees.items() if seen == sees]
             group.sort(key=lambda policy: -ends["low"].fillna(-math.inf)[policy])
             for policy, behind in zip(group, _behind([each["low"][one] for one in group]), strict=True):
-                row = {"policy": policy, "group": _group(sees), **ends.loc[policy], **behind}
+                row = {"policy": policy, "group": _group(self.problem, sees), **ends.loc[policy], **behind}
                 row["infeasible"] = int(broken[policy])
                 row["ms"] = 1e3 * seconds[policy] / events[policy] if events[policy] else math.nan
                 shares = by_family["low"][policy]
                 rows.append(row | {f"family.{name}": share for name, share in shares.items()})
         return pd.DataFrame(rows)
 
-    def plot(self, ax: Axes | None = None) -> Axes:
-        """Draw the share of the optimum of every policy, group below group.
-
-        A bar lies between the certified ends; the mark is at the lower one.
-        """
-        from .analysis.plots import MARKERS, looks_of, name_axes, name_rows, new_figure, stacked_rows
-
+    def ranked(self) -> DataFrame:
+        """Return the rows of :meth:`summary` of who is not left out."""
         told = self.summary()
+        return told[~told["policy"].isin(self.left_out)]
+
+    def plot(self, ax: Axes | None = None) -> Axes:
+        """Draw the share of the optimum of every policy that has a rank, group below group.
+
+        A bar ends at the lower of the certified ends, its outline at the other. Who is told apart from the
+        first of the group is pale.
+        """
+        from .analysis.plots import INK, looks_of, name_axes, name_rows, new_figure, stacked_rows
+
+        told = self.ranked()
         blocks = {group: [*part["policy"]] for group, part in told.groupby("group", sort=False)}
         names, begins = stacked_rows(blocks)
         axes = new_figure(height=0.9 + 0.22 * len(names))[1] if ax is None else ax
         looks, rows = looks_of(told["policy"], {}), told.set_index("policy")
         for begin, policies in zip(begins, blocks.values(), strict=True):
             for place, policy in enumerate(policies, begin):
-                low, high, look = 100 * rows["low"][policy], 100 * rows["high"][policy], looks[policy]
-                axes.plot([low, high], [place, place], color=look.colour, lw=4, solid_capstyle="butt")
-                axes.plot([low], [place], MARKERS[look.place], color=look.colour, ms=5)
+                low, high = (100 * rows[end][policy] for end in ("low", "high"))
+                colour = looks[policy].colour
+                faint = 0.35 if rows["p"][policy] < LEVEL else 1.0
+                axes.barh(place, low, 0.7, color=colour, alpha=faint)
+                axes.barh(place, high - low, 0.7, low, fill=False, edgecolor=colour)
+        axes.axvline(100.0, color=INK, lw=1)
+        axes.set_xlim(right=max(MOST, 100.0 * told["high"].max()))
+        axes.grid(visible=False, axis="y")
         name_rows(axes, names, [name for name in names if name in blocks and len(blocks) > 1])
-        return name_axes(axes, "share of the optimum (%)", "")
+        return name_axes(axes, "% of the optimum", "")
 
     def shown(self) -> Shown:
         """Return what the page of the leaderboards shows."""
         from .analysis.claim import Figure, Table
         from .analysis.plots import new_figure, to_svg
         from .analysis.report import Shown
+        from .analysis.report.tables import policy_table
 
-        told = self.summary()
+        told, stage = self.ranked(), find(self.problem).part("leaderboard")
         families = [name for name in told if name.startswith("family.")]
-        heads = "policy | % of the optimum, at least | at most | behind the first | from | to | p (Holm)"
-        heads += " | ms per decision"
         names = tuple(name.removeprefix("family.") for name in families)
-        columns = ["low", "high", "behind", "from", "to", *families]
-        told[columns] = (100.0 * told[columns]).round(2)
-        told[["p", "ms"]] = told[["p", "ms"]].map(lambda value: float(f"{value:.3g}"))
-        order = ["policy", *columns[:5], "p", "ms", *families]
         tables = [
-            Table(f"{self.problem}, {group}", (*heads.split(" | "), *names), _rows(part[order]))
+            Table(f"{self.problem}, policies that {group}", (*HEADS, *names), cells(part, families))
             for group, part in told.groupby("group", sort=False)
         ]
-        digests = (
-            self.comparison.frame.groupby("instance", sort=False)["digest"].first().str[:12].reset_index()
-        )
-        instances = Table(f"Instances of {self.problem}", ("instance", "digest"), _rows(digests))
         picture, axes = new_figure(height=0.9 + 0.22 * (len(told) + told["group"].nunique()))
         self.plot(axes)
-        caption = (
-            "Share of the optimum (%): a bar lies between the certified ends, the mark is at the lower one."
+        known = {name.partition(":")[0] for name in self.sees}
+        ours = policy_table(row for row in api.policy_table(self.problem) if row.name in known)
+        digests = tuple((name, one.digest()[:12]) for name, one in self.instances.items())
+        folded = [
+            replace(ours, title=f"Policies of {self.problem}"),
+            Table(f"Instances of {self.problem}", ("instance", "digest"), digests),
+        ]
+        traces = {one.name: one.name not in self.left_out for one in stage.families if one.trace}
+        return Shown(
+            self.problem,
+            [*self._about(stage, told)],
+            Figure(f"leaderboard-{self.problem}", CAPTION, to_svg(picture)),
+            tables,
+            self._families(stage),
+            folded,
+            {name: self._why(name, stage) for name in self.left_out if name not in traces},
+            traces,
         )
-        figure = Figure(f"leaderboard-{self.problem}", caption, to_svg(picture))
-        entry = api.list_oracles(self.problem)[rival(self.problem) or ""]
-        return Shown(self.problem, entry.description, figure, tables, instances, self.left_out)
+
+    def _about(self, stage: Stage, told: DataFrame) -> Iterator[str]:
+        """Yield what is ranked, what it is compared with, and what all policies see."""
+        record, some = find(self.problem), next(iter(self.instances.values()))
+        if stage.total:
+            share = "the optimum / the total" if type(some).minimised else "the total / the optimum"
+            yield f"Ranked by {share}. The total is {stage.total.format_map(some.to_dict())}."
+        best = api.list_oracles(self.problem)[rival(self.problem) or ""].description
+        limit = f"; sought for at most {stage.time_limit:g} s an instance" if stage.time_limit else ""
+        yield f"The optimum: {best}{limit}."
+        if "" in record.sight:
+            yield f"All policies see before they decide: {record.sight['']}."
+        above = [*told.loc[told["low"] > 1.0, "policy"]]
+        if above:
+            yield f"More than 100 % is no error: the optimum is {best}, and policies may do otherwise."
+        for row in api.policy_table(self.problem):
+            if row.name in above and row.proven:
+                yield f"Of ``{row.name}`` ({row.source}) is proven: {row.guarantee}."
+
+    def _families(self, stage: Stage) -> Table:
+        """Return how many instances each family has, how large they are and how they are made."""
+        from .analysis.claim import table
+
+        rows = []
+        for family in stage.families:
+            here = [name for name in self.instances if self.families[name] == family.name]
+            if not here:
+                continue
+            facts = [self.instances[name].facts() for name in here]
+            counts = {
+                key: [one[key] for one in facts] for key, count in facts[0].items() if type(count) is int
+            }
+            ends = {key: dict.fromkeys((min(some), max(some))) for key, some in counts.items() if any(some)}
+            holds = ", ".join(
+                f"{key} {' to '.join(f'{end:,}' for end in some)}" for key, some in ends.items()
+            )
+            options = ", ".join(f"{key}={value}" for key, value in family.options.items())
+            which = f"{here[0].removeprefix(f'{family.name}, ')} to {here[-1].split()[-1]}"
+            rows.append((family.name, f"{len(here)}, {which}", holds, options or "defaults"))
+        heads = "family | instances | of each | options of the generator"
+        return table(f"Families of {self.problem}. Every instance counts alike", heads, rows)
+
+    def _why(self, name: str, stage: Stage) -> str:
+        """Return why a policy has no rank, with the share in the family where it plays."""
+        if name not in stage.only:
+            return self.left_out[name]
+        share = self.summary().set_index("policy")[f"family.{stage.only[name][0]}"][name]
+        return f"{self.left_out[name]}; its share there is {100.0 * share:.2f} %"
 
     def _repr_html_(self) -> str:
         """Return the summary as a table for a notebook."""
@@ -173,14 +258,35 @@ class Leaderboard:
         return f"Leaderboard of {self.problem}:\n{self.summary().to_string(index=False)}"
 
 
-def _rows(frame: DataFrame) -> tuple[tuple[Any, ...], ...]:
-    """Return the rows of a table, as a page shows them."""
-    return tuple(map(tuple, frame.to_numpy().tolist()))
+def cells(part: DataFrame, families: Sequence[str] = ()) -> tuple[tuple[Any, ...], ...]:
+    """Return the cells of the table of a group; shares are in per cent, and p is rounded up."""
+    import pandas as pd
+
+    told = {
+        "p": [Decimal(p).quantize(Decimal("0.0001"), ROUND_CEILING) for p in part["p"]],
+        "apart": [None if math.isnan(p) else "yes" if p < LEVEL else "no" for p in part["p"]],
+    }
+    columns = [
+        part["policy"],
+        _fixed(100.0 * part[["low", "high"]]),
+        _fixed(100.0 * part[["behind", "from", "to"]]),
+        pd.DataFrame(told, part.index, dtype=object),
+        _fixed(part[["ms"]]),
+        _fixed(100.0 * part[[*families]]),
+    ]
+    return tuple(map(tuple, pd.concat(columns, axis="columns").to_numpy().tolist()))
 
 
-def _group(sees: frozenset[str]) -> str:
-    """Return what a group of policies is called."""
-    return f"policies that see {', '.join(sorted(sees))}" if sees else "policies that commit first"
+def _fixed(numbers: DataFrame) -> DataFrame:
+    """Return numbers with the same decimals, two to four: so many, if four do, that only 0 looks like 0."""
+    digits = (d for d in (2, 3) if (numbers.round(d).ne(0.0) | numbers.eq(0.0)).all(axis=None))
+    places = next(digits, 4)
+    return numbers.map(lambda number: Decimal(f"{number:.{places}f}"))
+
+
+def _group(problem: str, sees: frozenset[str]) -> str:
+    """Return what a group of policies does, by which it is called."""
+    return f"also see {also_seen(problem, sees)}" if sees else "see what all see"
 
 
 def _mean(shares: Any) -> float:
@@ -282,9 +388,9 @@ def leaderboard(
     comparison = replace(parts[0], frame=pd.concat([part.frame for part in parts], ignore_index=True))
     broken = comparison.frame.groupby("policy")["infeasible"].sum()
     for name, count in broken[broken > 0].items():
-        left_out[str(name)] = f"{count:,} infeasible decisions, so its shares mean nothing and it stands last"
+        left_out[str(name)] = f"{count:,} infeasible decisions, so its shares mean nothing"
     sees = {name: player.traits.sees for name, (_, player) in everyone.items()}
-    return Leaderboard(problem, comparison, families, sees, left_out)
+    return Leaderboard(problem, comparison, families, sees, left_out, instances)
 
 
 def _able(problem: str, stage: Stage, left_out: dict[str, str]) -> Iterator[str]:

@@ -109,7 +109,8 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     write_report(out, found, mode="quick", seed=0, facts={}, policies=players, oracles=known, papers=papers())
     figures = [figure for _, finding in found for figure in finding.figures]
     tables = [table for _, finding in found for table in finding.tables]
-    board = Shown("admission", "the best schedule", figures[0], tables[:2], tables[0], {"dorm": "it is slow"})
+    told = ["The optimum: the best schedule."], figures[0], tables[:2], tables[0], tables[2:4]
+    board = Shown("admission", *told, {"dorm": "it is slow"}, {"PAI": False})
     write_leaderboard(out, [board])
     return out
 

@@ -242,7 +242,7 @@ def test_play_divides_the_optimum_by_the_total(tiny: Path, run: Run) -> None:
 def test_play_prints_the_ratio_and_whose_bounds_there_are(tiny: Path, run: Run) -> None:
     printed = run("play", tiny, "--policy", "oasis", "--policy", "fifo")
     assert printed.status == 0
-    assert re.search(r"^policy +sees first +total +optimum / total +seconds$", printed.out, re.MULTILINE)
+    assert re.search(r"^policy +also sees +total +optimum / total +seconds$", printed.out, re.MULTILINE)
     assert re.search(r"^oasis +announced +[\d.]+ +1(\.\d+)? +", printed.out, re.MULTILINE)
     assert re.search(r"^bound on ln\(OPT / ALG\) of oasis:floor=false: [\d.,]+$", printed.out, re.MULTILINE)
     assert "regret" not in printed.out
@@ -294,7 +294,9 @@ def test_the_lists_hold_what_plays_and_solves_the_problem(run: Run) -> None:
     assert (oracle["name"], oracle["problem"]) == ("offline", "admission")
     printed = run("policies", "--problem", "admission")
     assert re.search(
-        r"^oasis \(admission\)\n.*\n  sees before deciding: announced\n", printed.out, re.MULTILINE
+        r"^oasis \(admission\)\n.*\n  sees before deciding, besides .*: the announced price range\n",
+        printed.out,
+        re.MULTILINE,
     )
     assert run("oracles", "--problem", "admission").status == 0
 

@@ -206,7 +206,7 @@ def test_play_divides_the_total_by_the_optimum(tiny: Path, run: Run) -> None:
 def test_play_prints_the_ratio_and_the_measures(tiny: Path, run: Run) -> None:
     printed = run("play", tiny, "--policy", "sjf-consolidate", "--policy", "fifo-firstfit")
     assert printed.status == 0
-    heads = r"^policy +sees first +total cost \(s\) +total / optimum +seconds$"
+    heads = r"^policy +also sees +total cost \(s\) +total / optimum +seconds$"
     assert re.search(heads, printed.out, re.MULTILINE)
     assert re.search(r"^sjf-consolidate +durations +[\d.,]+ +1(\.\d+)? +", printed.out, re.MULTILINE)
     assert "JCT (min)" in printed.out
@@ -270,7 +270,9 @@ def test_the_lists_hold_what_plays_and_solves_the_problem(run: Run) -> None:
     assert (oracle["name"], oracle["problem"]) == ("offline", "placement")
     printed = run("policies", "--problem", "placement")
     assert re.search(
-        r"^sjf-consolidate \(placement\)\n.*\n  sees before deciding: durations$", printed.out, re.MULTILINE
+        r"^sjf-consolidate \(placement\)\n.*\n  sees before deciding, besides what all see: durations$",
+        printed.out,
+        re.MULTILINE,
     )
     assert run("oracles", "--problem", "placement").status == 0
 

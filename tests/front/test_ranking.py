@@ -15,9 +15,11 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from matplotlib.patches import Rectangle
 
 import clairvoyant as cv
 from clairvoyant import api, problems, ranking
+from clairvoyant.analysis.report import write_leaderboard
 from clairvoyant.analysis.stage import Family, Stage
 from clairvoyant.analysis.statistics import mean_interval
 from clairvoyant.comparing import Comparison
@@ -98,15 +100,15 @@ def test_who_sees_more_stands_apart(staged: Callable[..., Any]) -> None:
     told = board.summary()
     groups = {group: {*part["policy"]} for group, part in told.groupby("group", sort=False)}
     assert groups == {
-        "policies that commit first": {"ogasched", "hedge", "ogasched:step=decay"},
-        "policies that see arrivals": {"fairness", "slot-optimum"},
+        "see what all see": {"ogasched", "hedge", "ogasched:step=decay"},
+        "also see the arrivals of the slot": {"fairness", "slot-optimum"},
     }
     assert "ogasched-printed" in board.left_out
     ticks = [label.get_text() for label in board.plot().get_yticklabels()]
     assert ticks == [
-        "policies that commit first",
+        "see what all see",
         *told["policy"][:3],
-        "policies that see arrivals",
+        "also see the arrivals of the slot",
         *told["policy"][3:],
     ]
     assert "Leaderboard of allocation" in repr(board)
@@ -126,7 +128,7 @@ def test_one_of_ones_own_plays_beside_them(staged: Callable[..., Any]) -> None:
 
     staged("allocation")
     told = cv.leaderboard("allocation", [Nobody()]).summary()
-    last = told[told["group"] == "policies that commit first"].iloc[-1]
+    last = told[told["group"] == "see what all see"].iloc[-1]
     assert (last["policy"], last["low"], last["high"]) == ("nobody", 0.0, 0.0)
 
 
@@ -174,11 +176,9 @@ def test_one_policy_is_a_list_of_one_everywhere(staged: Callable[..., Any]) -> N
 def test_the_board_says_who_was_infeasible(staged: Callable[..., Any]) -> None:
     staged("allocation")
     board = cv.leaderboard("allocation", "ogasched-printed")
-    why = r"[\d,]+ infeasible decisions, so its shares mean nothing and it stands last"
+    why = r"[\d,]+ infeasible decisions, so its shares mean nothing"
     assert re.fullmatch(why, board.left_out["ogasched-printed"])
-    assert (
-        board.summary().groupby("group")["policy"].last()["policies that commit first"] == "ogasched-printed"
-    )
+    assert board.summary().groupby("group")["policy"].last()["see what all see"] == "ogasched-printed"
 
 
 def test_the_ends_of_a_negative_share_are_in_order() -> None:
@@ -222,7 +222,100 @@ def test_who_plays_in_one_family_has_a_share_there_and_no_rank(staged: Callable[
     assert group.drop(index="drf")["low"].notna().all()
     alone = frame[frame["policy"] == "drf"]["low"].mean()
     assert group["family.first"]["drf"] == pytest.approx(alone)
-    assert len(board.shown().tables) == told["group"].nunique()
+    assert set(told.index) - {*board.ranked()["policy"]} == {"drf"}
+    assert "drf" not in [label.get_text() for label in board.plot().get_yticklabels()]
+    page = board.shown()
+    assert "drf" not in [row[0] for table in page.tables for row in table.rows]
+    assert page.left_out["drf"] == f"{board.left_out['drf']}; its share there is {100 * alone:.2f} %"
+
+
+def board_of(shares: Mapping[str, list[float]], problem: str = "allocation") -> ranking.Leaderboard:
+    """Return a board on which policies have these shares of the optimum, instance by instance."""
+    rows = [
+        {"instance": f"f, seed {i}", "policy": name, "total": share, "events": 1, "seconds": 1e-3}
+        for name, some in shares.items()
+        for i, share in enumerate(some)
+    ]
+    frame = pd.DataFrame(rows).assign(optimum_value=1.0, optimum_bound=1.0, low=0.0, high=0.0, infeasible=0)
+    made = {f"f, seed {i}": api.generate(problem, size="tiny", seed=i) for i in range(8)}
+    sees = {name: frozenset({"arrivals"} if name.startswith("s") else ()) for name in shares}
+    return ranking.Leaderboard(
+        problem, Comparison(problem, "", "", frame), dict.fromkeys(made, "f"), sees, {}, made
+    )
+
+
+def test_the_page_tells_who_may_be_as_good_as_the_first() -> None:
+    base = [0.9 + 0.001 * i for i in range(8)]
+    close = [one + (-1) ** i * 0.01 * i - 0.001 for i, one in enumerate(base)]
+    board = board_of({"hedge": base, "ogasched": close, "follow-leader": [one - 4e-5 for one in base]})
+    rows = {row[0]: row for row in board.shown().tables[0].rows}
+    assert {name: row[7] for name, row in rows.items()} == {
+        "hedge": None,
+        "ogasched": "no",
+        "follow-leader": "yes",
+    }
+    assert [str(one) for one in rows["follow-leader"][3:7]] == ["0.004", "0.004", "0.004", "0.0157"]
+    assert str(rows["hedge"][1]) == "90.35"
+    bars = [bar for bar in board.plot().patches[::2] if isinstance(bar, Rectangle)]
+    faint = {round(bar.get_bbox().y0 + 0.35): bar.get_alpha() for bar in bars}
+    assert [faint[list(rows).index(name)] for name in ("hedge", "ogasched", "follow-leader")] == [
+        1.0,
+        1.0,
+        0.35,
+    ]
+
+
+def test_all_pictures_have_the_same_axis() -> None:
+    ends = [board_of({"hedge": [share] * 8}).plot().get_xlim() for share in (0.3, 0.998, 1.18)]
+    assert ends == [(0.0, ranking.MOST)] * 3
+    assert board_of({"hedge": [1.5] * 8}).plot().get_xlim()[1] == 150.0
+
+
+def test_more_than_all_is_explained_by_what_is_proven() -> None:
+    told = " ".join(board_of({"slot-optimum": [1.2] * 8, "hedge": [0.9] * 8}).shown().about)
+    assert "More than 100 % is no error: the optimum is the best allocation to hold in every slot" in told
+    assert "Of ``slot-optimum`` (ours: the per-slot optimum" in told
+    assert "is proven: reward of every slot >=" in told
+    assert "``hedge``" not in told
+    assert "100 %" not in " ".join(board_of({"spreading": [0.9] * 8}).shown().about)
+
+
+def test_the_page_says_what_is_ranked_and_on_what(staged: Callable[..., Any]) -> None:
+    staged("placement", stage("placement", time_limit=5.0, total="cost with {gpu_weight:g} a GPU"))
+    page = cv.leaderboard("placement").shown()
+    told = " ".join(page.about)
+    assert "Ranked by the optimum / the total. The total is cost with 0 a GPU." in told
+    assert "known in advance; sought for at most 5 s an instance." in told
+    assert "All policies see before they decide: the jobs that wait" in told
+    assert [row[:2] for row in page.families.rows] == [
+        ("first", "3, seed 0 to 2"),
+        ("second", "1, seed 7 to 7"),
+    ]
+    assert page.families.rows[0][2:] == (
+        "jobs 4, machines 2, GPUs 8, largest gang 4 to 6",
+        "size=tiny, jobs=4",
+    )
+    assert {row[0] for row in page.folded[0].rows} == set(TINY["placement"][0])
+    assert len(page.folded[1].rows) == 4
+
+
+def test_the_page_says_whether_traces_are_played(staged: Callable[..., Any], tmp_path: Path) -> None:
+    here = stage("allocation")
+    far = Family("far", {}, ("0" * 12,), trace=True)
+    staged("allocation", dataclasses.replace(here, families=[*here.families, far]))
+    page = cv.leaderboard("allocation").shown()
+    assert (page.traces, "far" in page.left_out) == ({"far": False}, False)
+    for there, word in ((False, "without"), (True, "with")):
+        text = write_leaderboard(tmp_path, [page._replace(traces={"far": there})]).read_text("utf-8")
+        assert f"instances, here {word} those of public traces (far), and is ranked" in text
+
+
+@pytest.mark.parametrize("problem", STAGES)
+def test_every_board_says_what_a_total_is_and_what_is_seen(problem: str) -> None:
+    assert STAGES[problem].total
+    named = {part for kind in problems.players(problem).values() for part in kind.traits.sees}
+    assert named <= set(problems.find(problem).sight)
+    assert problems.find(problem).sight[""]
 
 
 def test_gangs_have_boards_of_their_own() -> None:
@@ -269,10 +362,13 @@ class TestCommand:
         command = ("leaderboard", "--problem", "admission", "--store", tmp_path / "store.sqlite")
         found = run(*command, "--out", tmp_path / "reports")
         assert found.status == 0, found.err
-        assert "admission: policies that see announced" in found.out
+        assert "admission: policies that also see the announced price range" in found.out
         assert "left out: dorm: not here" in found.out
         page = (tmp_path / "reports/leaderboard.html").read_text("utf-8")
         assert "<svg" in page
+        assert "public traces" not in page
+        assert re.search(r'<td class="number">\d+\.\d\d</td>', page)
+        assert page.count("<summary>") == 2
         assert 'href="index.html"' not in page
         assert "To reproduce these pages: <code>clairvoyant leaderboard --problem admission</code>" in page
         assert (tmp_path / "reports/leaderboard-admission.csv").read_text("utf-8").count("\n") > 20

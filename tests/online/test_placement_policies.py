@@ -590,6 +590,6 @@ def test_only_shortest_first_sees_durations_or_estimates_and_says_so() -> None:
     assert listed.exit_code == 0
     for name in POLICIES:
         _, _, entry = listed.output.partition(f"{name} (placement)\n")
-        sees = next(line for line in entry.splitlines() if "sees before deciding: " in line)
+        sees = next(line for line in entry.splitlines() if "sees before deciding, " in line)
         assert sees.endswith(": durations") == (name == "sjf-consolidate")
     assert "SJF-Consolidate (clairvoyant)" in listed.output

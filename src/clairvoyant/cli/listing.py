@@ -40,6 +40,7 @@ def warmup(workers: int | None, as_json: bool) -> int:
 def policies(problem: str | None, as_json: bool) -> int:
     """List the policies: what each sees before it decides, its settings, its guarantee and its source."""
     from ..api import policy_table
+    from ..problems import also_seen
 
     rows = policy_table(problem)
     if as_json:
@@ -51,7 +52,7 @@ def policies(problem: str | None, as_json: bool) -> int:
             f"{row.name} ({row.problem})",
             [
                 rendering.without_markup(row.summary),
-                f"sees before deciding: {', '.join(row.sees) or 'nothing'}",
+                f"sees before deciding, besides what all see: {also_seen(row.problem, row.sees)}",
                 f"settings: {settings}" if settings else "",
                 f"guarantee: {row.guarantee} ({row.proven})" if row.proven else "",
                 f"source: {row.source}" if row.source else "",

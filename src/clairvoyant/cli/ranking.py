@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -54,6 +53,7 @@ def leaderboard(
 
     Policies that see the same before they decide are a group, and compete with each other: how far each is
     behind the first of its group is measured on the same instances, with p values corrected for their number.
+    Who is not told apart from the first by these may be just as good.
     A share lies between that of the certified bound and that of the best solution found.
 
     Writes leaderboard.html, and all runs as leaderboard-PROBLEM.csv, into the folder. What the store holds is
@@ -103,19 +103,16 @@ def _left_out(found: Sequence[Leaderboard]) -> dict[str, dict[str, str]]:
 
 def _print(board: Leaderboard) -> None:
     """Print the groups of a board below each other."""
-    told = board.summary()
-    for group, part in told.groupby("group", sort=False):
-        out.line(f"{board.problem}: {group}")
+    from ..ranking import cells
+
+    for group, part in board.ranked().groupby("group", sort=False):
+        out.line(f"{board.problem}: policies that {group}")
         rows = []
-        for row in part.to_dict("records"):
-            share = "" if math.isnan(row["low"]) else out.interval(100 * row["low"], 100 * row["high"])
-            behind = "" if math.isnan(row["from"]) else f"{100 * row['behind']:.2f}"
-            ends = "" if not behind else f"{100 * row['from']:.2f} to {100 * row['to']:.2f}"
-            rows.append(
-                [row["policy"], share, behind, ends, "" if math.isnan(row["ms"]) else f"{row['ms']:.3g}"]
-            )
-        out.print_table(
-            ["policy", ">% of the optimum", ">behind the first", ">95 %", ">ms per decision"], rows
-        )
+        for policy, low, high, behind, least, most, _, apart, ms in cells(part):
+            share = "" if low.is_nan() else f"{low}" if low == high else f"{low} to {high}"
+            found = ["", "", ""] if behind.is_nan() else [f"{behind}", f"{least} to {most}", apart]
+            rows.append([policy, share, *found, "" if ms.is_nan() else f"{ms}"])
+        heads = [">% of the optimum", ">behind the first", ">95 %", "told apart", ">ms per decision"]
+        out.print_table(["policy", *heads], rows)
     for name, why in board.left_out.items():
         out.line(f"left out: {name}: {why}")

@@ -135,7 +135,7 @@ def _total(scores: Mapping[str, Any]) -> str:
 
 
 def print_scores(described: Mapping[str, Any], by_ratio: bool) -> None:
-    """Print one row per policy (what it sees before it decides, ...), the optimum, bounds and guarantees."""
+    """Print one row per policy (what it sees besides what all see), the optimum, bounds and guarantees."""
     from ..intervals import as_one
 
     optimum = described["optimum"]
@@ -143,7 +143,7 @@ def print_scores(described: Mapping[str, Any], by_ratio: bool) -> None:
     compared = [share] if by_ratio else [">regret", ">of optimum"]
     total = ">total cost" if described["minimised"] else ">total"
     total += f" ({described['unit']})" if described["unit"] else ""
-    columns = ["policy", "sees first", total, *(compared if optimum else []), ">seconds"]
+    columns = ["policy", "also sees", total, *(compared if optimum else []), ">seconds"]
     rows = []
     for spec, scores in described["policies"].items():
         row = [spec, ", ".join(scores["sees"]) or "nothing", _total(scores)]
