@@ -60,7 +60,9 @@ html_static_path = ["static"]
 html_css_files = ["pages.css"]
 html_show_sourcelink = False
 html_math_renderer = "mathml"
-html_sidebars = {name: [] for name in ("start", "concepts", "choosing", "gallery", "faq", "changelog")}
+html_sidebars = {
+    name: [] for name in ("start", "concepts", "choosing", "gallery", "glossary", "faq", "changelog")
+}
 html_theme_options = {
     "header_links_before_dropdown": 7,
     "show_nav_level": 2,
