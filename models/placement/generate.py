@@ -165,7 +165,7 @@ def generate(size: str = "default", seed: int = 0, **options: Unpack[Options]) -
         "small", "medium" or "large": 8, 16 or 32 machines; instead of ``machines``, and not for "tiny".
     rho
         The load of the reference cluster: GPU-seconds of all jobs by those of all its GPUs until the last
-        submission; > 0. That of the instance's own machines is ``instance.load``. The paper's fee implies
+        submission; > 0. That of the instance's own machines is ``instance.offered_load``. The paper's fee implies
         that 4,000 jobs take 46 days of 64 GPUs, its rate of arrivals that they arrive within about one: this
         decides it.
     estimate_error

@@ -272,11 +272,11 @@ class PlacementInstance(Declared[Setting]):
             "largest gang": int(jobs.instances.max(initial=0)),
             "hours of submissions": float(jobs.submit.max(initial=0)) / (3600.0 * TICKS),
             "GPU-hours of work": gpu_seconds / 3600.0,
-            "load": self.load,
+            "load": self.offered_load,
         }
 
     @property
-    def load(self) -> float:
+    def offered_load(self) -> float:
         """The GPU-seconds of all jobs over those of all GPUs until the last submission."""
         jobs, gpus = self.jobs, int(self.setting.capacity[:, 0].sum())
         span = float(jobs.submit.max(initial=0))

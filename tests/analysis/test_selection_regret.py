@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from itertools import product
+from typing import Any
 
 import numpy as np
 import pytest
@@ -181,7 +182,7 @@ def test_no_positive_gap_is_reported_that_no_set_has(instance: SelectionInstance
 
 @pytest.mark.parametrize("scale", [1e-9, 1.0, 1e-200])
 def test_a_gap_is_small_beside_the_optimum_and_not_as_such(scale: float) -> None:
-    given = {"edges": [[0, 0], [0, 1]], "capacity": [2], "demand": [[2], [2]], "arrivals": [[1]]}
+    given: Any = {"edges": [[0, 0], [0, 1]], "capacity": [2], "demand": [[2], [2]], "arrivals": [[1]]}
     unequal, equal = (SelectionInstance(**given, mean=[first * scale, 0.8 * scale]) for first in (0.3, 0.8))
     assert regret.smallest_gap(unequal) == pytest.approx(0.5 * scale)
     assert regret.smallest_gap(equal) == math.inf

@@ -162,7 +162,7 @@ def test_every_job_fits_on_the_small_cluster_and_few_are_drawn_again() -> None:
 @pytest.mark.parametrize("rho", [None, 0.05, 0.8, 3.0])
 def test_the_load_is_that_of_the_reference_cluster(size: str, rho: float | None) -> None:
     instance = generate(size, 2, rho=rho)
-    assert instance.load == pytest.approx(SIZES[size].rho if rho is None else rho, rel=1e-5)
+    assert instance.offered_load == pytest.approx(SIZES[size].rho if rho is None else rho, rel=1e-5)
 
 
 def test_the_clusters_have_the_same_jobs_and_the_loads_of_the_paper() -> None:
@@ -170,7 +170,7 @@ def test_the_clusters_have_the_same_jobs_and_the_loads_of_the_paper() -> None:
     small, medium, large = instances.values()
     assert small.to_dict()["jobs"] == medium.to_dict()["jobs"] == large.to_dict()["jobs"]
     assert [len(instance.setting.capacity) for instance in instances.values()] == [8, 16, 32]
-    loads = [instance.load for instance in instances.values()]
+    loads = [instance.offered_load for instance in instances.values()]
     assert loads == pytest.approx([0.8, 0.4, 0.2], rel=1e-6)
     assert small == generate("large", 4, jobs=500) == generate("large", 4, jobs=500, machines=8)
 
@@ -178,7 +178,7 @@ def test_the_clusters_have_the_same_jobs_and_the_loads_of_the_paper() -> None:
 def test_on_fewer_machines_the_jobs_fit_there() -> None:
     instance = generate("default", 1, machines=2)
     assert (instance.fewest <= 2).all()
-    assert instance.load == pytest.approx(0.8 * 4, rel=1e-6)  # rho is that of 8 machines
+    assert instance.offered_load == pytest.approx(0.8 * 4, rel=1e-6)  # rho is that of 8 machines
 
 
 def test_the_paper_s_month_and_a_half() -> None:
@@ -313,7 +313,7 @@ def test_every_seed_gives_a_valid_instance(seed: int, size: str, count: int) -> 
     again = PlacementInstance.from_dict(json.loads(json.dumps(instance.to_dict())))
     assert again == instance
     assert again.origin == instance.origin
-    assert count == 0 or instance.load == pytest.approx(SIZES[size].rho, rel=1e-3)
+    assert count == 0 or instance.offered_load == pytest.approx(SIZES[size].rho, rel=1e-3)
 
 
 def test_the_front_door_is_the_function() -> None:

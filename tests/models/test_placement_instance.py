@@ -409,7 +409,7 @@ def test_there_may_be_no_jobs() -> None:
     assert instance.violations(empty) == []
     assert instance.cost(empty) == 0.0
     assert instance.decisions(empty) == ()
-    assert instance.load == 0.0
+    assert instance.offered_load == 0.0
     assert instance.facts()["jobs"] == 0
     assert instance.decision_facts(empty) == {}
     assert instance.schedule_of([]).rows.shape == (0, 3)
@@ -423,7 +423,7 @@ def test_a_job_without_gpus_and_a_machine_without_any_are_allowed() -> None:
     assert schedule.finish.tolist() == [10_000]
     assert instance.fees(schedule).tolist() == [0.0]
     assert instance.cost(schedule) == 10.0
-    assert instance.load == 0.0
+    assert instance.offered_load == 0.0
 
 
 def test_the_widest_numbers_are_allowed() -> None:
@@ -451,7 +451,7 @@ def test_cost_fees_and_completion_times_by_hand() -> None:
     assert instance.completion_times(schedule).tolist() == [10.0, 4.0]
     assert instance.fees(schedule) == pytest.approx([3.6 * 6 * 10 / 3600, 3.6 * 2 * 4 / 3600], rel=1e-12)
     assert instance.cost(schedule) == 10 + 4 + 0.5 * (6 * 10 + 2 * 4)
-    assert instance.load == (6 * 10 + 2 * 4) / (8 * 1)
+    assert instance.offered_load == (6 * 10 + 2 * 4) / (8 * 1)
     assert instance.facts()["GPU-hours of work"] == pytest.approx(68 / 3600, rel=1e-12)
     assert instance.decision_facts(schedule) == {
         "mean_jct_seconds": 7.0,

@@ -142,7 +142,7 @@ def test_traces_give_valid_instances(
     assert (instance.fewest <= machines).all()
     assert instance.jobs.submit.min(initial=0) == 0
     if "rho" in options:
-        assert instance.load == pytest.approx(options["rho"], rel=1e-4)
+        assert instance.offered_load == pytest.approx(options["rho"], rel=1e-4)
     instance.save(tmp_path / "instance.json")
     again = PlacementInstance.load(tmp_path / "instance.json")
     assert again == instance
@@ -210,7 +210,7 @@ def test_segments_of_the_same_seed_share_no_job(folder: Path) -> None:
 def test_the_clusters_have_the_same_jobs(folder: Path) -> None:
     jobs = [from_trace(folder, jobs=100, cluster=name, rho=0.8).to_dict()["jobs"] for name in CLUSTERS]
     assert jobs[0] == jobs[1] == jobs[2]
-    loads = [from_trace(folder, jobs=100, cluster=name, rho=0.8).load for name in CLUSTERS]
+    loads = [from_trace(folder, jobs=100, cluster=name, rho=0.8).offered_load for name in CLUSTERS]
     assert loads == pytest.approx([0.8, 0.4, 0.2], rel=1e-4)
 
 

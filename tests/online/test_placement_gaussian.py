@@ -17,7 +17,9 @@ from torch import Tensor
 
 from clairvoyant.analysis.placement import formulas as kernels
 from clairvoyant.online.placement.learned.design import LITERAL, Design, Readings
+from clairvoyant.online.placement.learned.episode_kernels import _factorised
 from clairvoyant.online.placement.learned.gaussian import (
+    factorised,
     matern,
     posterior,
     projected,
@@ -25,7 +27,7 @@ from clairvoyant.online.placement.learned.gaussian import (
     walk_kernel,
 )
 from clairvoyant.online.placement.learned.networks import Past, PlacementHead
-from clairvoyant.online.placement.learned.process import GEOMETRIC_TERMS, TERMS
+from clairvoyant.online.placement.learned.process import GEOMETRIC_TERMS, JITTER, MOST_JITTER, TERMS
 from clairvoyant.online.placement.learned.process_kernels import _distances
 
 SEEDS = st.integers(0, 2**32 - 1)
@@ -639,3 +641,34 @@ def test_what_has_no_covariance_is_refused_by_the_kernels_too() -> None:
     points[1, 0, 0, 0] = math.nan
     with pytest.raises(torch.linalg.LinAlgError, match="not positive definite"):  # type: ignore[attr-defined]
         made.regress(now.float(), Past(points, past.residual.float(), past.known))
+
+
+def off(by: float) -> np.ndarray:
+    """Return a covariance of machines that are alike, but for so much less on its diagonal."""
+    return (2.8 * np.ones((8, 8)) - by * np.eye(8)).astype(np.float32)
+
+
+@settings(max_examples=30, deadline=None)
+@given(by=st.floats(2e-6, MOST_JITTER))
+def test_what_rounding_leaves_without_factors_gets_no_more_jitter_than_it_needs(by: float) -> None:
+    single = off(by)
+    covariance, factor = factorised(torch.from_numpy(np.stack([np.eye(8, dtype=np.float32), single])))
+    with_jitter = torch.eye(8) + JITTER * torch.eye(8)
+    assert torch.equal(covariance[0], with_jitter)  # to the bit: others are not touched
+    assert torch.equal(factor[0], torch.linalg.cholesky(with_jitter))
+    added = (covariance[1].diagonal() - torch.from_numpy(single).diagonal()).double().numpy()
+    assert np.allclose(added, added[0])
+    assert by - 2e-6 < added[0] <= max(1.11 * JITTER, 11.5 * (by + 2e-6))
+    assert torch.allclose(factor[1] @ factor[1].mT, covariance[1], atol=2e-6)
+    played = single.copy()
+    assert np.allclose(_factorised(played), factor[1].numpy(), atol=1e-3)
+    assert np.allclose(played, covariance[1].numpy(), atol=1e-6)
+
+
+def test_what_is_no_covariance_has_no_factor() -> None:
+    with pytest.raises(torch.linalg.LinAlgError, match="of affinities is not positive"):  # type: ignore[attr-defined]
+        factorised(torch.from_numpy(off(0.1))[None])
+    with pytest.raises(torch.linalg.LinAlgError, match="of affinities is not positive"):  # type: ignore[attr-defined]
+        factorised(torch.full((1, 2, 2), math.nan))
+    with pytest.raises(np.linalg.LinAlgError, match="of affinities is not positive"):
+        _factorised(off(0.1))

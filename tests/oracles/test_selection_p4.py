@@ -195,7 +195,7 @@ def test_bad_input_is_refused_by_name() -> None:
     large = p4_optima(setting, [2**52, 2**52], [1, 1], s_max=2**62)
     assert (large.corner(2**52), large.corner(2**52 + 1), large.corner(large.s_max)) == (0, None, None)
     with pytest.raises(InputError, match=r"s_max: 1\.0 is not a whole number"):
-        p4_optima(setting, [1, 1], [1, 1], s_max=1.0)
+        p4_optima(setting, [1, 1], [1, 1], s_max=1.0)  # type: ignore[arg-type]
     with pytest.raises(InputError, match=r"s_max: \d+ is too many values to write out"):
         assert found.values is None
 
