@@ -35,6 +35,22 @@ def test_the_page_names_every_claim_with_its_verdict() -> None:
         assert pickle.dumps(claim), claim.id  # an audit hands it to processes
 
 
+def test_the_page_counts_what_is_claimed() -> None:
+    text = PAGE.read_text(encoding="utf-8")
+    counted = {
+        verdict: [int(number) for number in numbers.split("|")]
+        for verdict, numbers in re.findall(
+            r"^\| ([^|]+) \|[^|]*\|((?: \d+ \|){3} \d+) \|$", text, re.MULTILINE
+        )
+    }
+    papers = ("allocation", "selection", "admission", "placement")
+    claims = [find(name).part("claims") for name in papers]
+    told = [[in_words(claim.expected, claim.because) for claim in of] for of in claims]
+    assert counted.pop("all") == [len(of) for of in told]
+    assert counted == {verdict: [of.count(verdict) for of in told] for verdict in counted}
+    assert {*counted} == {verdict for of in told for verdict in of}
+
+
 def claimed(found: object, expected: object = Verdict.REFUTED, **more: Any) -> Claim:
     return Claim("placement/mine", "here", "it holds", "look", expected, lambda _context: found, **more)  # type: ignore[arg-type, return-value]
 
