@@ -165,9 +165,9 @@ def generate(size: str = "default", seed: int = 0, **options: Unpack[Options]) -
         "small", "medium" or "large": 8, 16 or 32 machines; instead of ``machines``, and not for "tiny".
     rho
         The load of the reference cluster: GPU-seconds of all jobs by those of all its GPUs until the last
-        submission; > 0. That of the instance's own machines is ``instance.offered_load``. The paper's fee implies
-        that 4,000 jobs take 46 days of 64 GPUs, its rate of arrivals that they arrive within about one: this
-        decides it.
+        submission; > 0; that of the instance's own machines is ``instance.offered_load``. The paper's fee
+        implies that 4,000 jobs take 46 days of 64 GPUs, its rate of arrivals that they arrive within about
+        one: this decides it.
     estimate_error
         The standard deviation of the logarithm of the error of the users' estimates, 0 to 10; see
         :func:`draw_estimates`. With 0 they know the durations; by default there are no estimates. Nothing

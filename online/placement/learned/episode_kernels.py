@@ -43,7 +43,7 @@ from .kernels import (
     look_at_pairs_of,
     priorities_of,
 )
-from .process import JITTER, MOST_JITTER
+from .process import JITTER, MORE_JITTER
 from .process_kernels import regress, room
 
 QUIET = 0.5  # of DRF-Patient
@@ -208,17 +208,17 @@ def _drawn(mean, process, now, past, residual, noise):  # type: ignore[no-untype
 
 @njit(cache=True)
 def _factorised(covariance):  # type: ignore[no-untyped-def]
-    """Return a lower factor, as :func:`.gaussian.factorised` does; write the jitter into the covariance."""
-    jitter, done, factor = JITTER, False, covariance
-    while not done:
-        if jitter > 1.5 * MOST_JITTER:
-            raise np.linalg.LinAlgError("the covariance of affinities is not positive definite")
-        for k in range(len(covariance)):
+    """Return a lower factor of a covariance with jitter, more of it as in :func:`.gaussian.factorised`."""
+    done, factor = False, covariance
+    for jitter in (JITTER, *MORE_JITTER):
+        for k in range(0 if done else len(covariance)):
             covariance[k, k] += np.float32(jitter)
         try:
             factor, done = np.linalg.cholesky(covariance), True
-        except Exception:  # noqa: BLE001 - numba knows no other; what goes on failing is raised above
-            jitter *= 10.0
+        except Exception:  # noqa: BLE001 - numba knows no other; what goes on failing is raised below
+            done = False
+    if not (done and np.isfinite(factor).all()):
+        raise np.linalg.LinAlgError("the covariance of affinities is not positive definite")
     return factor
 
 

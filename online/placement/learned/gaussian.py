@@ -20,7 +20,7 @@ import torch
 from torch import Tensor
 from torch.linalg import LinAlgError  # type: ignore[attr-defined]
 
-from .process import GEOMETRIC_TERMS, JITTER, MOST_JITTER, TERMS
+from .process import GEOMETRIC_TERMS, MORE_JITTER, TERMS
 from .process_kernels import pull, regress, room
 
 
@@ -117,7 +117,7 @@ _regression: Callable[[Tensor, Tensor, Tensor], tuple[Tensor, Tensor]] = _Regres
 
 
 def factorised(covariance: Tensor) -> tuple[Tensor, Tensor]:
-    """Return covariances, shape (p, m, m), with the jitter that they need, and their lower factors.
+    """Return covariances, shape (..., m, m), and their lower factors; what has none gets more jitter.
 
     Raises
     ------
@@ -125,13 +125,12 @@ def factorised(covariance: Tensor) -> tuple[Tensor, Tensor]:
         If one has no factor with the most jitter: it is not finite, or far from positive definite.
     """
     identity = torch.eye(covariance.shape[-1], dtype=covariance.dtype, device=covariance.device)
-    jitter, covariance = JITTER, covariance + JITTER * identity
     factor, failed = torch.linalg.cholesky_ex(covariance)
-    while failed.any() and jitter < MOST_JITTER:
-        jitter *= 10.0
-        more = torch.where(failed > 0, jitter, 0.0).to(covariance.dtype)
-        covariance = covariance + more[:, None, None] * identity
-        factor, failed = torch.linalg.cholesky_ex(covariance)
+    for jitter in MORE_JITTER:
+        if failed.any():
+            more = torch.where(failed > 0, jitter, 0.0).to(covariance.dtype)
+            covariance = covariance + more[..., None, None] * identity
+            factor, failed = torch.linalg.cholesky_ex(covariance)
     if failed.any():
         raise LinAlgError("the covariance of affinities is not positive definite")
     return covariance, factor

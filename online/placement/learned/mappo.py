@@ -7,6 +7,7 @@ import math
 import torch
 from torch import Tensor
 
+from .gaussian import factorised
 from .networks import Normal
 
 LOG_2_PI = math.log(2.0 * math.pi)
@@ -28,7 +29,7 @@ def _marginal(factor: Tensor, weight: Tensor) -> Tensor:
     """Return the factor of the covariance of what counts; the others are 1 on the diagonal, 0 beside it."""
     covariance = factor @ factor.transpose(-1, -2)
     both = weight[..., :, None] * weight[..., None, :]
-    return torch.linalg.cholesky(covariance * both + torch.diag_embed(1.0 - weight))
+    return factorised(covariance * both + torch.diag_embed(1.0 - weight))[1]
 
 
 def _half_log_determinant(factor: Tensor) -> Tensor:

@@ -181,9 +181,8 @@ class PlacementHead(nn.Module):
         if past is None:
             return Normal(mean, torch.sigmoid(self.variance(hidden)[..., 0]) + TINY), mean
         shift, covariance = self.regress(self.points(jobs, machines), past)
-        if not factored:
-            return Normal(mean + shift, torch.diagonal(covariance, dim1=-2, dim2=-1) + JITTER), mean
-        covariance, factor = factorised(covariance)
+        covariance = covariance + JITTER * torch.eye(mean.shape[1], dtype=mean.dtype, device=mean.device)
+        covariance, factor = factorised(covariance) if factored else (covariance, None)
         return Normal(mean + shift, torch.diagonal(covariance, dim1=-2, dim2=-1), factor), mean
 
     def regress(self, now: Tensor, past: Past) -> tuple[Tensor, Tensor]:

@@ -15,9 +15,9 @@ TERMS = 12
 
 GEOMETRIC_TERMS = 16
 
-JITTER, MOST_JITTER = 1e-5, 1e-3
-"""Added to the diagonal of a covariance before it is factored; tenfold as long as rounding leaves it without
-factors, as of machines that are alike it does once in millions of times, up to the most."""
+JITTER, MORE_JITTER = 1e-5, (1e-4, 1e-3)
+"""Added to the diagonal of a covariance before it is factored; and then as long as rounding leaves it without
+factors, as of machines that are alike it does once in millions of times."""
 
 
 def deviations(
