@@ -56,6 +56,8 @@ class Stage:
         Seconds for each optimum; ``None`` where all are proved.
     total
         What a total is, in words; names in braces are fields of the file of an instance.
+    fixed
+        Whether the optimum is held in every slot, so that policies may earn more.
     """
 
     families: Sequence[Family]
@@ -64,3 +66,4 @@ class Stage:
     only: Mapping[str, tuple[str, str]] = field(default_factory=dict)
     time_limit: float | None = None
     total: str = ""
+    fixed: bool = False

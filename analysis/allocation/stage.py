@@ -24,6 +24,7 @@ STAGE = Stage(
     ),
     also=("ogasched:start_at=fair", "ogasched:step=adagrad"),
     total=TOTAL,
+    fixed=True,
 )
 
 _GANG = {"ports": 4, "servers": 16, "slots": 100}
@@ -43,4 +44,5 @@ GANG = Stage(
     ),
     also=("perturbed-leader:eps=0.005",),
     total=TOTAL,
+    fixed=True,
 )

@@ -171,7 +171,7 @@ class Shown(NamedTuple):
     families: Table
     folded: Sequence[Table]  # the policies and the instances
     left_out: Mapping[str, str]  # who has no rank, and why
-    traces: Mapping[str, bool]  # families of traces: whether they are played
+    traces: Mapping[str, str]  # families of traces, and why they are not played, if so
 
 
 def write_leaderboard(out: Path, boards: Sequence[Shown], chosen: str = "") -> Path:
@@ -186,7 +186,8 @@ def write_leaderboard(out: Path, boards: Sequence[Shown], chosen: str = "") -> P
     environment.globals["command"] = lambda _claim: f"clairvoyant leaderboard{chosen}"
     template = environment.get_template("leaderboard.html")
     audited = (out / PAGE).is_file()
-    traces = {name: there for board in boards for name, there in board.traces.items()}
+    told = [(f"{name} ({board.problem})", why) for board in boards for name, why in board.traces.items()]
+    traces = [name for name, why in told if not why], [f"{name}: {why}" for name, why in told if why]
     page = template.render(boards=boards, traces=traces, audited=audited, fresh=partial(next, count(1)))
     write_whole(out / LEADERBOARD, page.encode())
     return out / LEADERBOARD

@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from decimal import ROUND_CEILING, Decimal
-from functools import partial
+from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -47,7 +47,8 @@ HEADS = (
 CAPTION = (
     "Mean share of the optimum (%): a bar ends at what is certified, its outline at what is possible. Pale "
     "bars are told apart from the first of their group, full ones are not: by the tables, where policies are "
-    "compared on the same instances, as means alone cannot tell. All pictures have the same axis."
+    "compared on the same instances, as means alone cannot tell. All pictures have the same axis, but "
+    "where a share lies beyond it."
 )
 
 
@@ -80,7 +81,7 @@ class Leaderboard:
     families: Mapping[str, str]
     sees: Mapping[str, frozenset[str]]
     left_out: Mapping[str, str]
-    instances: Mapping[str, Instance] = field(default_factory=dict)
+    instances: Mapping[str, Instance]
 
     def to_frame(self) -> DataFrame:
         """Return one row per run: those of the comparison, with ``family``, ``low`` and ``high``.
@@ -110,6 +111,10 @@ class Leaderboard:
         the mean share where a policy plays in one family alone.
         Who has none is last in the group, and compared with nobody.
         """
+        return self._summary.copy()
+
+    @cached_property
+    def _summary(self) -> DataFrame:
         import pandas as pd
 
         frame = self.to_frame()
@@ -188,7 +193,7 @@ class Leaderboard:
             replace(ours, title=f"Policies of {self.problem}"),
             Table(f"Instances of {self.problem}", ("instance", "digest"), digests),
         ]
-        traces = {one.name: one.name not in self.left_out for one in stage.families if one.trace}
+        traces = {one.name: self.left_out.get(one.name, "") for one in stage.families if one.trace}
         return Shown(
             self.problem,
             [*self._about(stage, told)],
@@ -211,7 +216,7 @@ class Leaderboard:
         yield f"The optimum: {best}{limit}."
         if "" in record.sight:
             yield f"All policies see before they decide: {record.sight['']}."
-        above = [*told.loc[told["low"] > 1.0, "policy"]]
+        above = [*told.loc[told["low"] > 1.0 + 1e-9, "policy"]] if stage.fixed else []
         if above:
             yield f"More than 100 % is no error: the optimum is {best}, and policies may do otherwise."
         for row in api.policy_table(self.problem):
@@ -236,8 +241,9 @@ class Leaderboard:
                 f"{key} {' to '.join(f'{end:,}' for end in some)}" for key, some in ends.items()
             )
             options = ", ".join(f"{key}={value}" for key, value in family.options.items())
-            which = f"{here[0].removeprefix(f'{family.name}, ')} to {here[-1].split()[-1]}"
-            rows.append((family.name, f"{len(here)}, {which}", holds, options or "defaults"))
+            last = f" to {here[-1].split()[-1]}" if len(here) > 1 else ""
+            which = f"{len(here)}, {here[0].removeprefix(f'{family.name}, ')}{last}"
+            rows.append((family.name, which, holds, options or "defaults"))
         heads = "family | instances | of each | options of the generator"
         return table(f"Families of {self.problem}. Every instance counts alike", heads, rows)
 
@@ -245,8 +251,9 @@ class Leaderboard:
         """Return why a policy has no rank, with the share in the family where it plays."""
         if name not in stage.only:
             return self.left_out[name]
-        share = self.summary().set_index("policy")[f"family.{stage.only[name][0]}"][name]
-        return f"{self.left_out[name]}; its share there is {100.0 * share:.2f} %"
+        share = self._summary.set_index("policy")[f"family.{stage.only[name][0]}"][name]
+        there = "" if math.isnan(share) else f"; its share there is {100.0 * share:.2f} %"
+        return f"{self.left_out[name]}{there}"
 
     def _repr_html_(self) -> str:
         """Return the summary as a table for a notebook."""
@@ -263,7 +270,7 @@ def cells(part: DataFrame, families: Sequence[str] = ()) -> tuple[tuple[Any, ...
     import pandas as pd
 
     told = {
-        "p": [Decimal(p).quantize(Decimal("0.0001"), ROUND_CEILING) for p in part["p"]],
+        "p": [_rounded_up(p) for p in part["p"]],
         "apart": [None if math.isnan(p) else "yes" if p < LEVEL else "no" for p in part["p"]],
     }
     columns = [
@@ -275,6 +282,13 @@ def cells(part: DataFrame, families: Sequence[str] = ()) -> tuple[tuple[Any, ...
         _fixed(100.0 * part[[*families]]),
     ]
     return tuple(map(tuple, pd.concat(columns, axis="columns").to_numpy().tolist()))
+
+
+def _rounded_up(p: float) -> Decimal:
+    """Return p with four decimals, or more where it would not be below the level any more."""
+    places = (Decimal(p).quantize(Decimal(1).scaleb(-digits), ROUND_CEILING) for digits in (4, 6, 9))
+    level = Decimal(str(LEVEL))
+    return next((one for one in places if math.isnan(p) or (one < level) == (p < LEVEL)), Decimal(p))
 
 
 def _fixed(numbers: DataFrame) -> DataFrame:

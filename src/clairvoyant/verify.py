@@ -2,8 +2,8 @@
 """The checker of certificates: it decides about an optimum with nothing but Python's standard library.
 
 ``clairvoyant verify FILE CERTIFICATE``, or this one file, wherever Python 3.11 is: ``python verify.py FILE
-CERTIFICATE``. FILE is an instance as described in docs/instance-files.md; docs/certificates.md explains the
-proofs. The exit status is
+CERTIFICATE``. FILE is an instance as described in docs/instance-files.md; docs/certificate-format.md explains
+the proofs. The exit status is
 
 - 0: accepted. The decision in the certificate is feasible, without any tolerance, and earns at least v, and
   no feasible decision earns more than b; where costs are minimised, it costs at most v, and none less than b.

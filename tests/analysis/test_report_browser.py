@@ -110,7 +110,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     figures = [figure for _, finding in found for figure in finding.figures]
     tables = [table for _, finding in found for table in finding.tables]
     told = ["The optimum: the best schedule."], figures[0], tables[:2], tables[0], tables[2:4]
-    board = Shown("admission", *told, {"dorm": "it is slow"}, {"PAI": False})
+    board = Shown("admission", *told, {"dorm": "it is slow"}, {"PAI": "no folder"})
     write_leaderboard(out, [board])
     return out
 

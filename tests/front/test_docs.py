@@ -9,6 +9,7 @@ import runpy
 import shutil
 import subprocess
 import sys
+from collections import Counter
 from collections.abc import Callable, Iterator
 from html.parser import HTMLParser
 from importlib import import_module
@@ -21,6 +22,7 @@ import pytest
 import clairvoyant as cv
 from clairvoyant.analysis.claim import Context
 from clairvoyant.analysis.findings import write_files
+from clairvoyant.online.placement.learned.policies import SHIPPED
 from clairvoyant.problems import OURS, oracles, players
 
 Run = Callable[..., Any]  # of tests/front/conftest.py
@@ -254,6 +256,15 @@ def test_a_browser_opens_the_pages(page: str, wanted: tuple[str, ...]) -> None:
     assert not re.search(
         r'(?:src|href)="(?:https?:)?//[^"]*\.(?:js|css)', done.stdout
     )  # nothing from a network
+
+
+def test_every_training_of_the_package_is_in_the_table(made: Any) -> None:
+    text = made.trainings("placement")
+    of = Counter(file.stem.rpartition("-")[0] for file in SHIPPED.glob("*.npz"))
+    row = r"^\| `([\w-]+)` \| (\d+) \| [\d,]+(?: to [\d,]+)? \| ([\d., ]+) \| ([-+\d., ]+) \|$"
+    told = re.findall(row, text, re.MULTILINE)
+    assert {name: int(seeds) for name, seeds, _, _ in told} == of
+    assert all(len(minutes.split(", ")) == len(best.split(", ")) == int(n) for _, n, minutes, best in told)
 
 
 @pytest.mark.parametrize("problem", OURS, ids=lambda problem: problem.name)

@@ -184,7 +184,7 @@ def test_the_board_says_who_was_infeasible(staged: Callable[..., Any]) -> None:
 def test_the_ends_of_a_negative_share_are_in_order() -> None:
     told = {"instance": "a", "policy": "p", "total": -2.0, "optimum_value": 5.0, "optimum_bound": 10.0}
     frame = pd.DataFrame([told | dict.fromkeys(("low", "high"), math.nan)])
-    board = ranking.Leaderboard("admission", Comparison("admission", "", "", frame), {"a": "f"}, {}, {})
+    board = ranking.Leaderboard("admission", Comparison("admission", "", "", frame), {"a": "f"}, {}, {}, {})
     assert board.to_frame()[["low", "high"]].to_numpy().tolist() == [[-0.4, -0.2]]
 
 
@@ -278,6 +278,24 @@ def test_more_than_all_is_explained_by_what_is_proven() -> None:
     assert "is proven: reward of every slot >=" in told
     assert "``hedge``" not in told
     assert "100 %" not in " ".join(board_of({"spreading": [0.9] * 8}).shown().about)
+    assert "100 %" not in " ".join(board_of({"escb": [1.2] * 8}, "selection").shown().about)  # an error there
+
+
+def test_p_is_below_the_level_where_it_is_said_to_be() -> None:
+    told = [ranking._rounded_up(p) for p in (0.04999, 0.05, 0.0123456, math.nextafter(0.05, 0.0))]
+    assert [str(one) for one in told[:3]] == ["0.049990", "0.0501", "0.0124"]
+    assert told[3] < ranking.LEVEL
+
+
+def test_a_bar_ends_at_what_is_certified_and_its_outline_at_what_is_possible() -> None:
+    board = board_of({"hedge": [0.5] * 8})
+    frame = board.comparison.frame.assign(optimum_bound=2.0)
+    told = dataclasses.replace(board, comparison=dataclasses.replace(board.comparison, frame=frame))
+    bar, outline = told.plot().patches
+    assert isinstance(bar, Rectangle)
+    assert isinstance(outline, Rectangle)
+    assert (bar.get_width(), outline.get_x(), outline.get_width()) == (25.0, 25.0, 25.0)
+    assert [str(cell) for cell in told.shown().tables[0].rows[0][1:3]] == ["25.00", "50.00"]
 
 
 def test_the_page_says_what_is_ranked_and_on_what(staged: Callable[..., Any]) -> None:
@@ -289,7 +307,7 @@ def test_the_page_says_what_is_ranked_and_on_what(staged: Callable[..., Any]) ->
     assert "All policies see before they decide: the jobs that wait" in told
     assert [row[:2] for row in page.families.rows] == [
         ("first", "3, seed 0 to 2"),
-        ("second", "1, seed 7 to 7"),
+        ("second", "1, seed 7"),
     ]
     assert page.families.rows[0][2:] == (
         "jobs 4, machines 2, GPUs 8, largest gang 4 to 6",
@@ -304,10 +322,18 @@ def test_the_page_says_whether_traces_are_played(staged: Callable[..., Any], tmp
     far = Family("far", {}, ("0" * 12,), trace=True)
     staged("allocation", dataclasses.replace(here, families=[*here.families, far]))
     page = cv.leaderboard("allocation").shown()
-    assert (page.traces, "far" in page.left_out) == ({"far": False}, False)
-    for there, word in ((False, "without"), (True, "with")):
-        text = write_leaderboard(tmp_path, [page._replace(traces={"far": there})]).read_text("utf-8")
-        assert f"instances, here {word} those of public traces (far), and is ranked" in text
+    missing = "no folder of traces is given"
+    assert (page.traces, "far" in page.left_out) == ({"far": missing}, False)
+    for traces, told in (
+        ({"far": missing}, f"here without those of public traces (far (allocation): {missing}), and is"),
+        ({"far": ""}, "here with those of public traces (far (allocation)), and is ranked"),
+        (
+            {"far": "", "near": "gone"},
+            "(far (allocation)), here without those of public traces (near (allocation): gone), and is",
+        ),
+    ):
+        text = write_leaderboard(tmp_path, [page._replace(traces=traces)]).read_text("utf-8")
+        assert told in text
 
 
 @pytest.mark.parametrize("problem", STAGES)

@@ -31,8 +31,8 @@ claim = Register("placement")
 
 UNSEEN = "Jobs of seeds that no training has seen; all trainings that come with the package. "
 CHOICES = {
-    trained.by_settings: "settings of the training: ours, those of Appendix D, and these with 60 passes, or "
-    "150 of DAS alone (two seeds)",
+    trained.by_settings: "settings of the training: ours, those of Appendix D, and these with more passes, of "
+    "as many as there are networks of all that is compared (two seeds)",
     trained.by_passes: "from how many jobs DAS learns, as how often it meets each of its 16,000 is "
     "not said: from as many, or from ten times as many",
     trained.by_load: "load under which networks learned: rho 0.8, as all others, and rho 2; there, how long",
