@@ -31,7 +31,7 @@ claim = Register("placement")
 
 UNSEEN = "Jobs of seeds that no training has seen; all trainings that come with the package. "
 CHOICES = {
-    trained.by_settings: "settings of the training: ours, those of Appendix D, and these with more passes, of "
+    trained.by_settings: "settings of the training: ours, those of Appendix D, and these with more passes, "
     "as many as there are networks of all that is compared (two seeds)",
     trained.by_passes: "from how many jobs DAS learns, as how often it meets each of its 16,000 is "
     "not said: from as many, or from ten times as many",
