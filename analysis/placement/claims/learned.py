@@ -412,8 +412,8 @@ def means(curve: np.ndarray) -> np.ndarray:
 
 
 KINDS = {
-    "-settings-long": "longer by the printed settings",
-    "-settings-hours": "longer by the printed settings",
+    "-settings-long": "60 passes by the printed settings",
+    "-settings-hours": "150 passes by the printed settings",
     "-settings": "printed settings",
     "-literal": "every formula as printed",
     "-loaded": "under load, our settings",
