@@ -678,11 +678,10 @@ def test_what_is_no_covariance_has_no_factor() -> None:
 
 
 @settings(max_examples=30, deadline=None)
-@given(seed=SEEDS, by=st.floats(0.0, 1e-3))
+@given(seed=SEEDS, by=st.just(-1e-7) | st.floats(0.0, 1e-3))
 def test_machines_that_are_alike_have_densities_and_derivatives(seed: int, by: float) -> None:
     rng = np.random.default_rng(seed)
-    noise = by * 1e-2 * rng.standard_normal((16, 8, 8))
-    alike = torch.from_numpy((off(by)[None] + noise + noise.swapaxes(1, 2)).astype(np.float32))
+    alike = torch.from_numpy(np.repeat(off(by)[None], 16, axis=0))  # by -1e-7 its factor's square has none
     alike.requires_grad_()
     covariance, factor = factorised(alike)
     normal = Normal(torch.zeros(16, 8), covariance.diagonal(dim1=1, dim2=2), factor)
