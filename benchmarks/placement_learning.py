@@ -215,13 +215,16 @@ class Rival(nn.Module):
 
 
 def pulled(process: nn.Module, given: Data, back: bool) -> list[Tensor]:
-    """Return the posterior, and the derivative by the weight of walks if derivatives are asked for."""
+    """Return the posterior, and the derivative of its squares by the weight of walks, if it is asked for.
+
+    In that of a plain sum so much cancels that single precision leaves four digits.
+    """
     if not back:
         with torch.no_grad():
             return list(process(given))
     process.zero_grad()
     mean, covariance = process(given)
-    (mean.sum() + covariance.square().sum()).backward()
+    (mean.square().sum() + covariance.square().sum()).backward()
     return [mean, covariance, process.get_parameter("walk").grad]
 
 
