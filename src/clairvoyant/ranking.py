@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from .analysis.claim import Table
     from .analysis.report import Shown
     from .analysis.stage import Stage
+    from .online.named import PolicyRow
 
 RUNS = 3
 """Runs per instance of a policy that draws at random."""
@@ -187,16 +188,16 @@ class Leaderboard:
         picture, axes = new_figure(height=0.9 + 0.22 * (len(told) + told["group"].nunique()))
         self.plot(axes)
         known = {name.partition(":")[0] for name in self.sees}
-        ours = policy_table(row for row in api.policy_table(self.problem) if row.name in known)
+        ours = [row for row in api.policy_table(self.problem) if row.name in known]
         digests = tuple((name, one.digest()[:12]) for name, one in self.instances.items())
         folded = [
-            replace(ours, title=f"Policies of {self.problem}"),
+            replace(policy_table(ours), title=f"Policies of {self.problem}"),
             Table(f"Instances of {self.problem}", ("instance", "digest"), digests),
         ]
         traces = {one.name: self.left_out.get(one.name, "") for one in stage.families if one.trace}
         return Shown(
             self.problem,
-            [*self._about(stage, told)],
+            [*self._about(stage, told, ours)],
             Figure(f"leaderboard-{self.problem}", CAPTION, to_svg(picture)),
             tables,
             self._families(stage),
@@ -205,7 +206,7 @@ class Leaderboard:
             traces,
         )
 
-    def _about(self, stage: Stage, told: DataFrame) -> Iterator[str]:
+    def _about(self, stage: Stage, told: DataFrame, ours: Iterable[PolicyRow]) -> Iterator[str]:
         """Yield what is ranked, what it is compared with, and what all policies see."""
         record, some = find(self.problem), next(iter(self.instances.values()))
         if stage.total:
@@ -219,7 +220,7 @@ class Leaderboard:
         above = [*told.loc[told["low"] > 1.0 + 1e-9, "policy"]] if stage.fixed else []
         if above:
             yield f"More than 100 % is no error: the optimum is {best}, and policies may do otherwise."
-        for row in api.policy_table(self.problem):
+        for row in ours:
             if row.name in above and row.proven:
                 yield f"Of ``{row.name}`` ({row.source}) is proven: {row.guarantee}."
 

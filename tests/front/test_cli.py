@@ -21,6 +21,7 @@ from clairvoyant.analysis.claim import Claim, Context, Finding
 from clairvoyant.analysis.engine.engine import Interrupted
 from clairvoyant.cli import commands, output
 from clairvoyant.cli.interrupt import Interruptible, ctrl_c
+from clairvoyant.cli.parts import BAD_INPUT
 from clairvoyant.cli.playing import _beyond
 from clairvoyant.models.base import DecisionError
 from clairvoyant.online.play import Run as Played
@@ -943,3 +944,13 @@ def test_who_is_beyond_the_bound_by_feasible_decisions_is_named(minimised: bool,
     optimum = Optimum(2.0, 2.0, None, WhyStopped.PROVED, "program", 0.0, minimised=minimised)
     assert _beyond(runs, optimum) == beyond
     assert _beyond(runs, replace(optimum, bound=None)) == []
+
+
+@pytest.mark.parametrize(
+    ("said", "told"), [((), "not enough memory"), (("8 GiB",), "not enough memory: 8 GiB")]
+)
+def test_what_memory_lacks_is_told_where_python_says_it(
+    said: tuple[str, ...], told: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert commands._status_of(MemoryError(*said)) == BAD_INPUT
+    assert capsys.readouterr().err.splitlines()[-1].endswith(f"error: {told}")
