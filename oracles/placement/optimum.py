@@ -217,7 +217,8 @@ ORACLES = {
         "the cheapest schedule of all jobs, known in advance",
         METHODS,
         "prices of capacity, machines and jobs, evaluated by our own code, for any starts; on few jobs also "
-        "our own branch and bound, over the decision epochs; on request the dual bound of CP-SAT or HiGHS",
+        "our own branch and bound, over the decision epochs; on request the dual bound of CP-SAT, or what "
+        "multipliers of the declared program prove",
         writer=of_offline,
     )
 }

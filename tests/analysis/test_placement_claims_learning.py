@@ -109,6 +109,41 @@ def test_designs_of_the_paper_were_trained_at_two_loads(monkeypatch: pytest.Monk
     assert len(trained.by_load(["das", "da"])) == 3
 
 
+def test_all_of_figure_5_learn_from_as_many_jobs(monkeypatch: pytest.MonkeyPatch) -> None:
+    kept = {"das-long": 2, "rifling-long": 2, "das-t4-long": 1}
+    monkeypatch.setattr(policies, "members", lambda name: [*range(kept.get(name, 0))])
+    few: dict[str, dict[str, str]] = {"96,000 jobs": {}}
+    names = ["das", "das-t4", "rifling", FIFO, "das"]
+    assert trained.by_jobs(names) == few  # one of them has not enough
+    kept["das-t4-long"] = 2
+    longer = {"das": "das-long", "das-t4": "das-t4-long", "rifling": "rifling-long"}
+    assert trained.by_jobs(names) == {**few, "384,000 jobs": longer}
+
+
+def test_cases_are_shown_to_networks_of_all_readings(monkeypatch: pytest.MonkeyPatch) -> None:
+    kept = {"das": 5, "das-settings": 5, "das-settings-hours": 2, "das-loaded": 3, "das-long": 2, "da": 5}
+    monkeypatch.setattr(policies, "members", lambda name: [*range(kept.get(name, 0))])
+    every = ["das", "das-settings", "das-settings-hours", "das-long", "das-loaded"]
+    assert trained.readings_of("das") == every
+    shown = trained.with_networks("da", "das", readings=True)
+    monkeypatch.setattr(trained, "trained", lambda name, _context: Group(name, ()))
+    found = shown(lambda _context, *of: Finding(Verdict.HOLDS, ", ".join(one.label for one in of)))
+    few = found(Context("quick")).remark
+    assert (
+        few == f"There are too few networks of {', '.join(f'{n} (0)' for n in ['da', 'da-loaded', *every])}."
+    )
+
+
+def test_readings_say_from_how_many_jobs_the_networks_of_the_package_learned() -> None:
+    known = trained.records()
+    jobs = {name.rpartition("-")[0]: of["jobs"] for name, of in known.items()}
+    for name in {*learned.HEADS, *learned.TAUS, "rifling"}:
+        readings = trained.by_jobs([name])
+        for (says, by), many in zip(readings.items(), (96_000, 384_000), strict=True):
+            assert says == f"{many:,} jobs"
+            assert jobs[by.get(name, name)] == many
+
+
 def record(folder: Path, curves: Mapping[str, Any], jobs: int = 2 * PAPER_JOBS) -> None:
     """Put trainings on record."""
     told = {name: {"jobs": jobs, "curve": np.transpose(curve).tolist()} for name, curve in curves.items()}

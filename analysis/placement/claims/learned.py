@@ -35,6 +35,7 @@ CHOICES = {
     "as many as there are networks of all that is compared (two seeds)",
     trained.by_passes: "from how many jobs DAS learns, as how often it meets each of its 16,000 is "
     "not said: from as many, or from ten times as many",
+    trained.by_jobs: "from how many jobs all of them learn: 96,000, or 384,000 (two seeds)",
     trained.by_load: "load under which networks learned: rho 0.8, as all others, and rho 2; there, how long",
 }
 
@@ -150,6 +151,7 @@ compared(
     ],
     says="With 4 heads the fee is the least and the JCT the largest; RIFLING is behind with any number.",
     how="DAS trained with 1, 2, 4 and 8 heads, on Small.",
+    settings=trained.by_jobs,
     remark=WITHOUT + "DAS has 4 heads unless another number is named.",
 )
 compared(
@@ -159,6 +161,7 @@ compared(
     [*against(["das"], without(TAUS)), *against(TAUS, ["rifling"])],
     says="JCT and fee are the least with a history of tau = 8; RIFLING is behind with any.",
     how="DAS trained with a tau of 4, 6, 8 and 10, on Small.",
+    settings=trained.by_jobs,
     remark=WITHOUT + "DAS has a tau of 8 unless another one is named. When means of the actions are played "
     "tau changes no decision (`placement/mean-actions`): what it does can only come from the training.",
 )
@@ -421,12 +424,15 @@ KINDS = {
     "-loaded-long": "longer under load, our settings",
 }
 """The figure of learning curves, by how the names of networks end."""
+LONGER = {f"{name}-long" for name in (*HEADS, *TAUS, "rifling")}
 
 
 def kind_of(name: str) -> str:
     """Return the figure of learning curves in which the networks of a name are shown."""
     if name in trained.PAPER:
         return "our settings"
+    if name in LONGER:
+        return "longer, our settings"
     by_ending = next((of for ending, of in KINDS.items() if name.endswith(ending)), "")
     others = "evolution" if name.startswith("evolved") else "changes of da-mc"
     return by_ending or ("changes of das" if name.startswith("das-") else others)

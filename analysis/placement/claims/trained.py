@@ -175,16 +175,18 @@ def lacking(groups: Iterable[Group]) -> Finding | None:
     return finding(Verdict.NOT_CHECKABLE, headline, remark=f"There are too few networks of {', '.join(few)}.")
 
 
-def with_networks(*names: str) -> Callable[[Callable[..., Finding]], Check]:
+def with_networks(*names: str, readings: bool = False) -> Callable[[Callable[..., Finding]], Check]:
     """Hand a check the trained networks of these names, and no instance by which they were chosen or tested.
 
-    Where there are too few trainings of a name the finding says so.
+    With ``readings``, after those of each name the networks of all readings of how they were trained. Where
+    there are too few trainings of a name the finding says so.
     """
 
     def wrap(check: Callable[..., Finding]) -> Check:
         @wraps(check)
         def run(context: Context) -> Finding:
-            groups = [trained(name, context) for name in names]
+            every = [of for name in names for of in (readings_of(name) if readings else [name])]
+            groups = [trained(name, context) for name in every]
             return lacking(groups) or check(held_out(context), *groups)
 
         return run
@@ -305,6 +307,22 @@ def by_passes(names: Iterable[str]) -> dict[str, dict[str, str]]:
     """Return the readings of how many jobs there are to learn from: as in the paper, or ten times as many."""
     kept = longer({name: name for name in names if name == LITERAL})
     return {"16,000 jobs": {}} | ({"160,000 jobs": kept} if kept else {})
+
+
+def by_jobs(names: Iterable[str]) -> dict[str, dict[str, str]]:
+    """Return the readings of how many jobs networks learned from by our settings: 96,000, or four times that.
+
+    The latter if there are such networks of all that learned.
+    """
+    learners = {name: name for name in names if name not in RULES}
+    kept = longer(learners)
+    return {"96,000 jobs": {}} | ({"384,000 jobs": kept} if len(kept) == len(learners) else {})
+
+
+def readings_of(design: str) -> list[str]:
+    """Return the names of the networks of a design, one for each reading of how it was trained."""
+    reads = (of for read in (by_settings, by_jobs, by_load) for of in read([design]).values())
+    return [*dict.fromkeys(by.get(design, design) for by in reads)]
 
 
 def longer(by: Mapping[str, str], ending: str = "long") -> dict[str, str]:
