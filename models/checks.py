@@ -134,8 +134,8 @@ def numbers(
     if array.size == 0 and len(shape) == 2 and array.ndim == 1 and shape[1] is not None:
         array = array.reshape(0, shape[1])
     if array.ndim != len(shape) or any(n not in (None, m) for n, m in zip(shape, array.shape, strict=True)):
-        expected = "x".join("any" if n is None else str(n) for n in shape)
-        got = "x".join(map(str, array.shape)) or "a single number"
+        expected = " x ".join("n" if n is None else str(n) for n in shape)
+        got = " x ".join(map(str, array.shape)) or "a single number"
         raise InputError(f"{field}: shape {got} does not fit, expected {expected}")
     if not _sound(array, low, high, integer):
         ok = np.isfinite(array) & (array >= low) & (array <= high)

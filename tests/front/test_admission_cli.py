@@ -309,7 +309,7 @@ def test_the_lists_hold_what_plays_and_solves_the_problem(run: Run) -> None:
     [
         ({"horizon": 1}, r"jobs\[\d\]\.arrival: \d is not a whole number of at least 1 and at most 1"),
         ({"resources": ["GPU"] * 5}, r"resources\[1\]: 'GPU' stands twice"),
-        ({"resources": ["GPU"]}, r"worker_servers: shape 2x5 does not fit, expected anyx1"),
+        ({"resources": ["GPU"]}, r"worker_servers: shape 2 x 5 does not fit, expected n x 1"),
         ({"worker_servers": [[1, 2, 3, 4, -5]]}, r"worker_servers\[0\]\[4\]: -5 is not a finite number"),
         ({"parameter_servers": [[1, 2, 3, 4, float("nan")]]}, r"parameter_servers\[0\]\[4\]: nan is not"),
         ({"jobs": [{}]}, r"jobs\[0\]\.arrival: missing field"),

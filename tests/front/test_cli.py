@@ -498,7 +498,7 @@ def broken_files(folder: Path) -> Iterator[tuple[str, bytes, str]]:
         r"demand\[1\]\[0\]: -3 is not a finite number of at least 0",
     )
     yield "nan.json", changed(capacity=nan), r"capacity\[2\]\[1\]: nan is not a finite"
-    yield "shape.json", changed(capacity=[[1]]), r"capacity: shape 1x1 does not fit, expected anyx2"
+    yield "shape.json", changed(capacity=[[1]]), r"capacity: shape 1 x 1 does not fit, expected n x 2"
     yield "ragged.json", changed(arrivals=[[1, 0, 0], [1]]), r"arrivals\[1\]: length 1 differs from 3"
     yield "half.json", changed(arrivals=[[0.5, 0, 0]]), r"arrivals\[0\]\[0\]: 0\.5 is not a whole number"
     yield "range.json", changed(edges=[[0, 9]]), r"edges\[0\]\[1\]: 9 is out of range for 3 servers"

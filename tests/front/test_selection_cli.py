@@ -262,7 +262,7 @@ def changed(target: Path, tiny: Path, fields: dict[str, Any]) -> Path:
     ("fields", "message"),
     [
         ({"capacity": [4, 2.5]}, r"capacity\[1\]: 2\.5 is not a whole number of at least 0"),
-        ({"capacity": [4]}, r"demand: shape 8x2 does not fit, expected 8x1"),
+        ({"capacity": [4]}, r"demand: shape 8 x 2 does not fit, expected 8 x 1"),
         ({"capacity": []}, r"capacity: empty"),
         ({"capacity": [4, 2**40]}, r"capacity\[1\]: 1099511627776 is not a whole number .* at most 2"),
         ({"demand": [[1, 1]] * 7 + [[1, -1]]}, r"demand\[7\]\[1\]: -1 is not a whole number"),
@@ -280,7 +280,7 @@ def changed(target: Path, tiny: Path, fields: dict[str, Any]) -> Path:
         ({"noise": {"kind": "clipped-normal"}}, r"noise\.scale: missing field"),
         ({"noise": {"kind": "none", "colour": 1}}, r"noise\.colour: unknown field"),
         ({"seed": -1}, r"seed: -1 is not a whole number"),
-        ({"path": [[0.5] * 8]}, r"path: shape 1x8 does not fit"),
+        ({"path": [[0.5] * 8]}, r"path: shape 1 x 8 does not fit"),
         ({"overhead": [0.1]}, r"overhead: unknown field"),
         ({"problem": "selections"}, r"problem: 'selections' is not one of .*selection-gang"),
         ({"version": "1"}, r"version: '1' is not supported"),

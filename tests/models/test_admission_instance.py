@@ -289,7 +289,7 @@ def test_a_bad_demand_is_named(name: str, value: Any, message: str) -> None:
 @pytest.mark.parametrize(
     ("value", "message"),
     [
-        ([[1]], r": shape 1x1 does not fit, expected anyx2$"),
+        ([[1]], r": shape 1 x 1 does not fit, expected n x 2$"),
         ([[1, 2], [1]], r"\[1\]: length 1 differs from 2 of the first row$"),
         ([1, 2], r"\[0\]: 1 is not a list$"),
         ([[1, 2], [1, -1]], r"\[1\]\[1\]: -1 is not a finite number of at least 0"),
@@ -318,7 +318,7 @@ def test_bad_machines_are_named(name: str, value: Any, message: str) -> None:
         ({"resources": ["gpu", ""]}, r"^resources\[1\]: '' is not a name$"),
         ({"resources": ["gpu", 3]}, r"^resources\[1\]: 3 is not a name$"),
         ({"resources": ["gpu", "gpu"]}, r"^resources\[1\]: 'gpu' stands twice$"),
-        ({"resources": ["gpu"]}, r"^worker_servers: shape 2x2 does not fit, expected anyx1$"),
+        ({"resources": ["gpu"]}, r"^worker_servers: shape 2 x 2 does not fit, expected n x 1$"),
         ({"jobs": {}}, r"^jobs: \{\} is not a list$"),
         ({"jobs": None}, r"^jobs: None is not a list$"),
         ({"jobs": [first(), 3]}, r"^jobs\[1\]: 3 is not an object$"),
@@ -769,7 +769,7 @@ def test_machines_whose_amounts_overflow_when_added_are_refused() -> None:
 @pytest.mark.parametrize(
     ("rows", "message"),
     [
-        ([(1, 0, 0)], r"^schedule\.workers: shape 1x3 does not fit, expected anyx4$"),
+        ([(1, 0, 0)], r"^schedule\.workers: shape 1 x 3 does not fit, expected n x 4$"),
         ([(1, 0, 0, 0.5)], r"^schedule\.workers\[0\]\[3\]: 0\.5 is not a whole number"),
         ([(1, 0, 0, math.nan)], r"^schedule\.workers\[0\]\[3\]: nan is not a whole number"),
         ([(1, 0, 0, "1")], r"^schedule\.workers\[0\]\[3\]: '1' is not a number$"),
@@ -863,7 +863,7 @@ def test_an_infeasible_deployment_is_refused_or_reported() -> None:
         (None, r"must return a Deployment"),
         (3, r"^decision: int is not a pair"),
         ([[]], r"^decision: list is not a pair"),
-        (([(0, 0)], []), r"shape 1x2 does not fit"),
+        (([(0, 0)], []), r"shape 1 x 2 does not fit"),
         (([(0, 0, 0.5)], []), r"0\.5 is not a whole number"),
         (([], [(0, 0, "1")]), r"'1' is not a number"),
     ],

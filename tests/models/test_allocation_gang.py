@@ -263,7 +263,7 @@ def test_the_printed_set_names_what_is_broken() -> None:
         ({"minimum": [0.5, 0, 0]}, r"gang.minimum\[0\]: 0.5 is not a whole number"),
         ({"minimum": [0, 0]}, "gang.minimum: shape 2 does not fit, expected 3"),
         ({"demand": []}, "gang.demand: expected a list of 3 lists, one per port"),
-        ({"demand": [[[1.0]], [], []]}, r"gang.demand\[0\]: shape 1x1 does not fit, expected anyx2"),
+        ({"demand": [[[1.0]], [], []]}, r"gang.demand\[0\]: shape 1 x 1 does not fit, expected n x 2"),
         ({"floor": [[], [], []]}, r"gang.floor\[0\]: 0 tasks, but gang.demand has 2"),
         ({"floor": [[[9e9, 0], [0, 0]]] * 3}, r"gang.floor\[0\]\[0\]\[0\]: 9e\+09 is more than the demand"),
         ({"floor": [[[-1, 0], [0, 0]]] * 3}, r"gang.floor\[0\]\[0\]\[0\]: -1 is not a finite number"),

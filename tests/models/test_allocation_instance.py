@@ -316,20 +316,20 @@ def test_a_bad_number_is_named(field: str, index: tuple[int, ...], value: Any, s
         ({"overhead": 0.5}, r"overhead: 0\.5 is not a list"),
         ({"demand": [[1.0, 2.0], [3.0]]}, r"demand\[1\]: length 1 differs from 2 of the first row"),
         ({"demand": [[1.0, 2.0], 3.0]}, r"demand\[1\]: 3\.0 is not a list"),
-        ({"demand": [[1.0, 2.0, 3.0]] * 2}, "demand: shape 2x3 does not fit, expected anyx2"),
+        ({"demand": [[1.0, 2.0, 3.0]] * 2}, "demand: shape 2 x 3 does not fit, expected n x 2"),
         ({"demand": []}, "demand: empty; an instance needs at least one port"),
         ({"demand": [[1e400, 2.0], [3.0, 0.5]]}, r"demand\[0\]\[0\]: inf is not"),
         ({"demand": [[10**400, 2.0], [3.0, 0.5]]}, r"demand\[0\]\[0\]: a whole number beyond"),
         ({"capacity": []}, "capacity: empty"),
-        ({"capacity": [[1.0], [2.0]]}, "capacity: shape 2x1 does not fit, expected anyx2"),
+        ({"capacity": [[1.0], [2.0]]}, "capacity: shape 2 x 1 does not fit, expected n x 2"),
         ({"arrivals": [[1, 0.5]]}, r"arrivals\[0\]\[1\]: 0\.5 is not a whole number"),
-        ({"arrivals": [[1, 0, 1]]}, "arrivals: shape 1x3 does not fit, expected anyx2"),
+        ({"arrivals": [[1, 0, 1]]}, "arrivals: shape 1 x 3 does not fit, expected n x 2"),
         ({"arrivals": [[2.0**40, 0]]}, r"arrivals\[0\]\[0\]: 1099511627776 is not a whole number"),
         ({"arrivals": "none"}, "arrivals: 'none' is not a list"),
         ({"edges": [[0, 0], [1, 3]]}, r"edges\[1\]\[1\]: 3 is out of range for 3 servers"),
         ({"edges": [[0, 0], [2, 0]]}, r"edges\[1\]\[0\]: 2 is out of range for 2 ports"),
         ({"edges": [[0, 0], [1, 1], [0, 0]]}, r"edges\[2\]: \[0, 0\] stands twice"),
-        ({"edges": [[0, 0, 0]]}, "edges: shape 1x3 does not fit, expected anyx2"),
+        ({"edges": [[0, 0, 0]]}, "edges: shape 1 x 3 does not fit, expected n x 2"),
         ({"edges": [[0, 0.5]]}, r"edges\[0\]\[1\]: 0\.5 is not a whole number"),
         ({"edges": 3}, "edges: 3 is not a list"),
         ({"edges": None}, "edges: None is not a list"),
@@ -381,7 +381,7 @@ def test_a_bad_utility_is_named(kind: Any, alpha: float, message: str) -> None:
             {"kind": [["log", "log"], ["log"], ["log", "log"]]},
             r"utility\.kind\[1\]: \['log'\] is not a list of 2",
         ),
-        ({"alpha": [[1.0, 1.0]]}, r"utility\.alpha: shape 1x2 does not fit, expected 3x2"),
+        ({"alpha": [[1.0, 1.0]]}, r"utility\.alpha: shape 1 x 2 does not fit, expected 3 x 2"),
         ({"beta": 1}, r"utility\.beta: unknown field"),
     ],
 )
@@ -660,7 +660,7 @@ def test_other_arrivals_keep_the_setting() -> None:
     other = small().with_arrivals([[1, 1]])
     assert other.setting.slots == 1
     assert other == small(arrivals=[[1, 1]])
-    with pytest.raises(InputError, match="arrivals: shape 1x3"):
+    with pytest.raises(InputError, match="arrivals: shape 1 x 3"):
         small().with_arrivals([[1, 1, 1]])
 
 

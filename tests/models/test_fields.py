@@ -77,7 +77,7 @@ def test_what_is_read_is_written_and_valid(kind: Kind, value: Any, again: Any) -
         (Number(least=0.5), 0.25, "x: 0.25 is neither 0 nor at least 0.5"),
         (Number(("n",), above=True, low=1.0), [2, 3, 1, 2, 2], "x[2]: 1 is not above 1"),
         (Number(("a",), some="a thing"), [], "x: empty; an instance needs a thing"),
-        (Number(("k", "k")), [[1, 2]], "x: shape 1x2 does not fit, expected 1x1"),
+        (Number(("k", "k")), [[1, 2]], "x: shape 1 x 2 does not fit, expected 1 x 1"),
         (Number(("n", "b", "k"), each="port"), [[]], "x: expected a list of 5 lists, one per port"),
         (Number(("k", "b", "k"), each="a"), [[[-1]]], "x[0][0][0]: -1 is not a finite number of at least 0"),
         (Choice(("yes", "no")), "yess", "x: 'yess' is not one of yes, no; did you mean 'yes'?"),
@@ -131,7 +131,7 @@ def test_records_of_a_list_have_lengths_of_their_own() -> None:
     rows = List(Record(Field("a", Number(("own",)), "a"), Field("b", Number(("own", "k")), "b")))
     found = read(rows, [{"a": [1], "b": [[1, 2]]}, {"a": [], "b": []}], k=2)
     assert [row["b"].shape for row in found] == [(1, 2), (0, 2)]
-    with pytest.raises(InputError, match=r"^x\[1\]\.b: shape 1x2 does not fit, expected 2x2$"):
+    with pytest.raises(InputError, match=r"^x\[1\]\.b: shape 1 x 2 does not fit, expected 2 x 2$"):
         read(rows, [{"a": [1], "b": [[1, 2]]}, {"a": [1, 2], "b": [[1, 2]]}], k=2)
 
 

@@ -580,7 +580,7 @@ def test_only_a_schedule_of_all_jobs_is_judged() -> None:
         (([0], [math.nan], [(0, 0, 1)]), r"schedule\.finish\[0\]: nan is not"),
         (([0], ["x"], [(0, 0, 1)]), r"schedule\.finish"),
         (([-2], [1], [(0, 0, 1)]), r"schedule\.start\[0\]: -2"),
-        (([0], [1], [(0, 0)]), r"schedule\.rows: shape 1x2 does not fit"),
+        (([0], [1], [(0, 0)]), r"schedule\.rows: shape 1 x 2 does not fit"),
         (([0], [1], [(0, 0, 0.5)]), r"schedule\.rows\[0\]\[2\]: 0\.5 is not"),
     ],
     ids=str,

@@ -639,7 +639,7 @@ def test_bad_input_to_algorithm_2(solve: Callable[..., Any], monkeypatch: pytest
     for change, message in (
         ({"upsilon": [0.5]}, r"upsilon\[0\]: 0.5 is not a whole number"),
         ({"sigma2": [-1]}, r"sigma2\[0\]: -1 is not a whole number"),
-        ({"demand": [[1, 2]]}, "demand: shape 1x2 does not fit, expected 1x1"),
+        ({"demand": [[1, 2]]}, "demand: shape 1 x 2 does not fit, expected 1 x 1"),
         ({"s_max": -1}, "s_max: -1 is not a whole number"),
         ({"s_max": 1.5}, "s_max: 1.5 is not a whole number"),
         ({"capacity": [2**31]}, r"capacity: the dense table over s, c' and i would take [\d,]+ bytes"),

@@ -184,7 +184,7 @@ ONE = ordinary()["single jobs"]
     [
         ("w", lambda w: 2.0 * w, r"w\[0\]: the sum .* is not the weight"),
         ("w", lambda w: -w, r"w\[0\]\[\d\]: -.* is not a finite number of at least 0"),
-        ("w", lambda w: w[1:], "w: shape 3x2 does not fit, expected 4x2"),
+        ("w", lambda w: w[1:], "w: shape 3 x 2 does not fit, expected 4 x 2"),
         ("price", lambda price: price - 1e9, r"price\[0\]\[0\]: -"),
         ("price", lambda price: price * np.nan, r"price\[0\]\[0\]: nan"),
         ("weights", lambda n: np.append(n, 1.0), "weights: shape 5 does not fit, expected 4"),
