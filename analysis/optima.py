@@ -37,7 +37,7 @@ def noting() -> Iterator[dict[str, str]]:
 
 def relied_on(name: str, entry: OracleEntry, instance: Instance, **options: Any) -> Optimum[Any]:
     """Return the optimum of an instance by the oracle of this name, and note what proves it."""
-    found = entry.function(instance, **options)
+    found = entry.optimum(name, instance, **options)
     if _noted.get(None) is not None:
         rest_on(name, instance, prover(name, entry, instance, found))
     return found

@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from hashlib import sha256
+from numbers import Real
 from pathlib import Path
 from typing import Any, Generic, Protocol, Self, TypeVar
 
@@ -50,6 +51,10 @@ exactly, and bounds are computed again."""
 
 ROUNDED = 2.0**-50
 """The part of gains and charges, where they cancel, that their rounding takes from a value or adds to it."""
+
+
+CONTRADICTS = 1e-6
+"""By so much relative to them a value is not beyond its bound by rounding, nor proved."""
 
 
 VERIFIED = "certificate verified"
@@ -599,6 +604,25 @@ class Incumbent(ABC, Generic[Decision, Number]):
         )
 
 
+def _contradiction(found: Optimum[Any], minimised: bool) -> str:
+    """Return what no optimum can have, whoever found it; nothing if it may be one."""
+    value, bound = found.value, found.bound
+    for name, number in {"value": value, "bound": 0.0 if bound is None else bound}.items():
+        if isinstance(number, bool) or not isinstance(number, Real) or math.isnan(number):
+            return f"{name}: {number!r} is not a number"
+    if not math.isfinite(value):
+        return f"value: {value!r} is not a finite number"
+    if bool(found.minimised) != minimised:
+        return f"minimised: {found.minimised!r}, but of its instance it is {minimised}"
+    if bound is not None:
+        beyond = bound - value if minimised else value - bound
+        if beyond > CONTRADICTS * max(found.scale, abs(value), abs(bound) if math.isfinite(bound) else 0.0):
+            return f"value: {value:.9g} is beyond its bound, {bound:.9g}"
+    if found.why_stopped is WhyStopped.PROVED and (found.gap is None or found.gap > CONTRADICTS):
+        return f"why_stopped: it is {found.why_stopped.value}, but the gap is {found.gap}"
+    return ""
+
+
 @dataclass(frozen=True)
 class OracleEntry:
     """One line of the list of oracles.
@@ -629,6 +653,15 @@ class OracleEntry:
     guarantee: str
     writer: CertificateWriter | None = None
     vipr: ViprWriter | None = None
+
+    def optimum(self, name: str, instance: Any, **options: Any) -> Optimum[Any]:
+        """Return what it finds for an instance, known by this name; an OracleError if that cannot be."""
+        found = self.function(instance, **options)
+        if not isinstance(found, Optimum):
+            raise OracleError(f"oracle {name!r} returned {found!r:.60}, which is no Optimum")
+        if wrong := _contradiction(found, type(instance).minimised):
+            raise OracleError(f"oracle {name!r}: {wrong}")
+        return found
 
     def named(self, name: str, instance: Any, found: Optimum[Any]) -> Optimum[Any]:
         """Return an optimum that it has found, known as the oracle of this name, with all that it tells."""

@@ -109,7 +109,7 @@ def optimum_of(
     """
 
     def compute() -> tuple[Data, Data, bool]:
-        optimum = entry.function(instance, **options)
+        optimum = entry.optimum(name, instance, **options)
         told = identity.told_of_optimum(optimum)
         data = told if reduce is None else reduce(instance, optimum)
         return told, data, optimum.why_stopped is not WhyStopped.TIME_LIMIT

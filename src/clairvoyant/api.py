@@ -18,7 +18,7 @@ from .online.base import Policy
 from .online.play import Run, check_member
 from .online.play import play as play_policy
 from .oracles.base import Optimum, WhyStopped
-from .problems import find, oracles, owner, policies, problems, read_instance
+from .problems import PluginError, find, oracles, owner, policies, problems, read_instance
 
 if TYPE_CHECKING:
     from .analysis.claim import Claim, Finding
@@ -87,8 +87,12 @@ def generate(problem: str, size: str = "default", seed: int = 0, **options: Any)
     InputError
         Naming the argument and its value.
     """
-    function = find(problem).part("generate")
-    return function(size, seed, **_known(function, options, f"generate {problem!r}"))
+    record = find(problem)
+    function = record.part("generate")
+    made = function(size, seed, **_known(function, options, f"generate {problem!r}"))
+    if not isinstance(made, record.part("instance")):
+        raise PluginError(f"problem {record.name!r}: generate returned {made!r:.60}, which is no instance")
+    return made
 
 
 def from_trace(problem: str, folder: str | os.PathLike[str], **options: Any) -> Instance:
@@ -208,7 +212,7 @@ def solve(instance: Instance, oracle: str | None = None, **options: Any) -> Opti
     _known(entry.function, options, f"oracle {name!r}")
     if "method" in options:
         choose(options["method"], entry.methods, "method")
-    return entry.named(name, instance, entry.function(instance, **options))
+    return entry.named(name, instance, entry.optimum(name, instance, **options))
 
 
 def oracle_name(problem: str, oracle: str | None = None) -> str:

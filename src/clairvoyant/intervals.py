@@ -9,7 +9,7 @@ from typing import NamedTuple
 from .models.base import InputError
 from .online.play import Run
 from .oracles.base import Optimum
-from .problems import find, rival
+from .problems import PluginError, Problem, find, rival
 
 __all__ = ["Interval", "as_one", "interval_of", "ratio", "regret"]
 
@@ -95,7 +95,7 @@ def interval_of(problem: str, total: float, optimum: Optimum, *, possible: bool 
     record = find(problem)
     if not record.has("ratio"):
         return _regret(total, optimum)
-    low, high = record.part("ratio")(optimum, total)
+    low, high = _ratio_of(record, optimum, total)
     if possible and high < 1.0 - CONTRADICTION:
         logging.getLogger("clairvoyant").warning(
             f"a total of {total:.9g} is better than what is proved to be possible, {optimum.bound:.9g}: the "
@@ -104,6 +104,19 @@ def interval_of(problem: str, total: float, optimum: Optimum, *, possible: bool 
         return Interval(low, high)
     low = max(1.0, low) if possible else low
     return Interval(low, max(low, high))
+
+
+def _ratio_of(record: Problem, optimum: Optimum, total: float) -> tuple[float, float]:
+    """Return the two ends of a ratio; a PluginError if they are no interval."""
+    found = record.part("ratio")(optimum, total)
+    try:
+        low, high = map(float, found)
+    except (TypeError, ValueError):
+        low = high = math.nan
+    if math.isnan(low) or math.isnan(high) or low > (1.0 + CONTRADICTION) * high:
+        why = f"{found!r:.60} for a total of {total:.9g} is no pair (low, high)"
+        raise PluginError(f"problem {record.name!r}: ratio: {why}")
+    return low, high
 
 
 def as_one(low: float, high: float, scale: float) -> float | None:

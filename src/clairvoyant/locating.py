@@ -123,11 +123,17 @@ def fault(error: BaseException) -> str | None:
 
 
 def place_of(error: BaseException) -> str | None:
-    """Return the last place in the code of such a class that an error went through, if there is one."""
+    """Return the last place in the code of such a class, or of others' packages, that an error went through.
+
+    None if there is none.
+    """
     if isinstance(error, SyntaxError) and error.filename and _loaded:
         return f"{error.filename}, line {error.lineno}"
+    from .problems import packages
+
+    theirs = {*_loaded, *packages()}
     for frame, line in reversed(list(traceback.walk_tb(error.__traceback__))):
-        if str(frame.f_globals.get("__name__")).partition(".")[0] in _loaded:
+        if str(frame.f_globals.get("__name__")).partition(".")[0] in theirs:
             return f"{frame.f_code.co_filename}, line {line}, in {frame.f_code.co_name}"
     return None
 

@@ -19,6 +19,7 @@ from dataclasses import dataclass, field, fields
 from functools import cache
 from importlib import import_module
 from multiprocessing import parent_process
+from operator import itemgetter
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from .models.base import ClairvoyantError, InputError, Instance
@@ -35,12 +36,16 @@ if TYPE_CHECKING:
 
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 """What a problem may be called: names become names of files."""
+UNNAMED = "is not made of the letters A to Z, digits, dots, hyphens and underscores"
 
 TAKEN = {"problem", "size", "seed", "trace", "option", "options", "out", "target", "json", "as_json", "help"}
 """Names that options of ``clairvoyant generate`` have already."""
 
 LATE = {"kit", "target", "benchmark"}
 """Parts that load much: they are looked at when they are used."""
+
+GROUPS = ("problems", "policies", "oracles", "claims")
+"""What other distributions add, each by entry points of a group."""
 
 LONGEST = 500
 """Most characters of what a warning says of an error."""
@@ -453,13 +458,11 @@ def find(name: Any) -> Problem:
 
 def oracles(name: str) -> dict[str, OracleEntry]:
     """Return the oracles of a problem by name, the default first."""
-    return _joined(_listed(name, "oracles"), _added("oracles").things.get(name, {}), f"an oracle of {name!r}")
+    return _joined(name, "oracles", f"an oracle of {name!r}")
 
 
 def policies(name: str | None = None) -> dict[str, type[Any]]:
     """Return the policies of one problem, or of all, by name.
-
-    Without a problem, a name that several problems use stands as ``problem/name``.
 
     Without a problem, a name that several problems use stands as ``problem/name``. If there is no such
     problem, or no policy for it, that is an InputError.
@@ -476,16 +479,17 @@ def policies(name: str | None = None) -> dict[str, type[Any]]:
 
 def players(name: str) -> dict[str, type[Any]]:
     """Return the policies of a problem by name, if it has any."""
-    return _joined(
-        _listed(name, "policies"), _added("policies").things.get(name, {}), f"a policy of {name!r}"
-    )
+    return _joined(name, "policies", f"a policy of {name!r}")
 
 
 def claims() -> list[Claim]:
-    """Return the claims of all problems, in the order of the problems."""
-    listed = {key: claim for name in problems() for key, claim in _listed(name, "claims").items()}
-    added = {name: one for of_problem in _added("claims").things.values() for name, one in of_problem.items()}
-    return list(_joined(listed, added, "a claim").values())
+    """Return the claims of all problems, in the order of the problems, and then those that were added."""
+    every = [
+        (key not in _listed(name, "claims"), claim)
+        for name in problems()
+        for key, claim in _joined(name, "claims", "a claim").items()
+    ]
+    return [claim for _, claim in sorted(every, key=itemgetter(0))]
 
 
 def owner(problem: str, what: str = "problems", name: str = "") -> str | None:
@@ -549,11 +553,14 @@ def _known() -> dict[str, Problem]:
     return {problem.name: problem for problem in OURS}
 
 
-def _joined(listed: Mapping[str, Any], added: Mapping[str, Any], what: str) -> dict[str, Any]:
-    """Return what is there and what was added to it; who takes a name that is taken is left out."""
-    for name in added.keys() & listed.keys():
-        _warn_once(f"{name!r} of another distribution is left out: {what} has this name already")
-    return {**listed, **{name: one for name, one in added.items() if name not in listed}}
+def _joined(problem: str, what: str, one: str) -> dict[str, Any]:
+    """Return what a record lists and what was added to it; who takes a name that is taken is left out."""
+    listed, added = _listed(problem, what), _added(what)
+    more = added.things.get(problem, {})
+    for name in more.keys() & listed.keys():
+        whose = added.owners[problem, name]
+        _warn_once(f"{name!r} of {whose} is left out: {one} has this name already")
+    return {**listed, **{name: thing for name, thing in more.items() if name not in listed}}
 
 
 def _listed(name: str, what: str) -> dict[str, Any]:
@@ -562,7 +569,12 @@ def _listed(name: str, what: str) -> dict[str, Any]:
     if what == "claims":
         return {claim.id: claim for claim in record.part("claims")}
     if what == "policies":
-        return {key: one for key, one in record.part("policies").items() if one.traits.problem == name}
+        known = record.part("policies")
+        for key, one in known.items():
+            if one.traits.problem != name and one.traits.problem not in problems():
+                why = f"its traits name the problem {one.traits.problem!r}, which there is not"
+                _warn_once(f"the policy {key!r} of {name!r} is left out: {why}")
+        return {key: one for key, one in known.items() if one.traits.problem == name}
     known = record.part("oracles") if record.has("oracles") else generic_oracles(name)
     return {key: one for key, one in known.items() if one.problem == name}
 
@@ -595,7 +607,7 @@ def _check(problem: Any, taken: Mapping[str, Problem]) -> None:
     if not isinstance(problem, Problem):
         raise PluginError(f"it is a {type(problem).__name__}, not a clairvoyant.problems.Problem")
     if not NAME.fullmatch(problem.name):
-        raise PluginError(f"name: {problem.name!r} is not made of letters, digits, dots and hyphens")
+        raise PluginError(f"name: {problem.name!r} {UNNAMED}")
     if problem.name in taken:
         raise PluginError(f"name: there is a problem {problem.name!r} already")
     for part in fields(problem):
@@ -611,6 +623,8 @@ def _check(problem: Any, taken: Mapping[str, Problem]) -> None:
             raise PluginError(f"options: {name!r} is taken, or no name of a clairvoyant.problems.Option")
     if problem.has("template") and not isinstance(problem.part("template"), str):
         raise PluginError("template: it is no text")
+    if problem.has("generate"):
+        inspect.signature(problem.part("generate")).bind("tiny", 0)  # raises an error if it takes no such two
     for policy in problem.part("policies").values():
         _place_of_policy("", policy)
     for name, oracle in problem.part("oracles").items() if problem.has("oracles") else ():
@@ -631,7 +645,7 @@ def _place_of_policy(_name: str, policy: Any) -> tuple[str, str]:
         raise PluginError(f"{policy!r} is an object; give its class")
     found: Any = policy
     if not NAME.fullmatch(found.name):
-        raise PluginError(f"name: {found.name!r} is not made of letters, digits, dots and hyphens")
+        raise PluginError(f"name: {found.name!r} {UNNAMED}")
     inspect.signature(found).bind()  # raises an error if it cannot be made without settings
     return found.traits.problem, found.name
 
@@ -686,6 +700,11 @@ def _take_all(what: str, take: Callable[[str, Any], Any]) -> dict[Any, str]:
         except BaseException as error:  # noqa: BLE001 - whatever the code of others does while it loads
             _warn_once(f"{entry.name!r} of {_whose(entry)} is left out: {one_line(error)}")
     return owners
+
+
+def packages() -> set[str]:
+    """Return the names of the packages in which other distributions add something."""
+    return {re.split("[.:]", entry.value)[0].strip() for what in GROUPS for entry in _entries(what)}
 
 
 def _whose(entry: EntryPoint) -> str:

@@ -6,6 +6,7 @@ import sys
 import weakref
 from collections import deque
 from collections.abc import Callable, Iterator
+from dataclasses import make_dataclass
 from types import SimpleNamespace
 from typing import Any
 
@@ -434,6 +435,49 @@ def test_what_an_episode_does_by_itself_is_no_fault_of_the_policy(monkeypatch: p
     assert "changes a global random generator" in fault_of(monkeypatch, Noisy, "own_generator")
     for check in ("reproducible", "start_resets", "declared_traits", "tries_no_seeds"):
         assert "its episode draws random numbers from elsewhere" in fault_of(monkeypatch, Noisy, check)
+
+
+def test_an_episode_that_shows_what_is_to_come_is_found_in_whatever_form(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    class Telling(SlotEpisode):
+        def __iter__(self) -> Iterator[Any]:
+            for observation in super().__iter__():
+                yield self.told(observation)
+
+        def told(self, observation: Observation) -> Any:
+            total = int(self._instance.arrivals.sum())
+            return make_dataclass("Seen", ["slot", "arrivals", "total"], frozen=True)(
+                observation.slot, observation.arrivals, total
+            )
+
+    class Listing(Telling):
+        def told(self, observation: Observation) -> Any:
+            later = tuple(map(tuple, self._instance.arrivals[observation.slot :].tolist()))
+            return make_dataclass("Seen", ["slot", "arrivals", "later"], frozen=True)(
+                observation.slot, observation.arrivals, later
+            )
+
+    for leak in (Telling, Listing):
+        said = fault_of(monkeypatch, leak, "no_peeking", Fairness)
+        assert "the observation of event 0 of instance" in said
+        assert "changes when the future is altered from event 0 on" in said
+        assert said.endswith("AllocationInstance and its episode show what nobody may know yet")
+
+
+def test_an_episode_that_fails_is_no_fault_of_the_policy(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Failing(SlotEpisode):
+        def apply(self, decision: Any, *, enforce: bool = True) -> Any:
+            raise ZeroDivisionError("by zero")
+
+    class Bad(Fairness):
+        def decide(self, observation: Observation) -> np.ndarray:
+            raise ZeroDivisionError("by zero")
+
+    assert "Probable cause: start() or decide()" in failure(Bad, "feasible_decisions")
+    said = fault_of(monkeypatch, Failing, "feasible_decisions", Fairness)
+    assert "ZeroDivisionError on instance" in said
+    assert said.endswith(": by zero, in the episode of AllocationInstance")
 
 
 def test_what_a_policy_makes_of_what_it_is_handed_is_its_own_fault() -> None:

@@ -2,7 +2,10 @@
 
 import sys
 from functools import partial
+from itertools import count
+from types import SimpleNamespace
 from typing import Any
+from unittest import mock
 
 import numpy as np
 import pytest
@@ -14,8 +17,17 @@ from clairvoyant.models.allocation.setting import Observation, Setting
 from clairvoyant.models.base import InputError
 from clairvoyant.online.allocation import POLICIES, Fairness
 from clairvoyant.online.base import Traits
-from clairvoyant.testing import CHECKS, PolicyCheckError, Subject, UncheckedWarning, generic_kit
+from clairvoyant.problems import PluginError
+from clairvoyant.testing import (
+    CHECKS,
+    PolicyCheckError,
+    ProblemCheckError,
+    Subject,
+    UncheckedWarning,
+    generic_kit,
+)
 from clairvoyant.testing.checks import _named
+from clairvoyant.testing.generic import _secrets
 from clairvoyant.testing.kit import LONG, Kit
 
 
@@ -123,6 +135,56 @@ def test_instances_are_cut_altered_and_prolonged(kit: Kit) -> None:
             np.testing.assert_array_equal(other.arrivals[:same], one.arrivals[:same])
             assert not np.array_equal(other.arrivals, one.arrivals)
     assert not list(kit.alter(one, 2, frozenset({"something else"}), ()))
+
+
+@pytest.mark.parametrize(
+    ("revealed", "why"),
+    [
+        ("arrivals", "revealed: 'arrivals' is a text, not a tuple of texts"),
+        (("arrival",), r"revealed: 'arrival' is no list of the JSON form; lists are .*arrivals"),
+        (
+            ("arrivals", "edges"),
+            "revealed: the lists arrivals, edges of the JSON form have different lengths",
+        ),
+    ],
+)
+def test_what_names_no_events_is_refused(monkeypatch: pytest.MonkeyPatch, revealed: Any, why: str) -> None:
+    monkeypatch.setattr(AllocationInstance, "revealed", revealed)
+    with pytest.raises(PluginError, match=f"^problem 'allocation': {why}"):
+        generic_kit("allocation", generate)
+
+
+def test_a_generator_that_does_not_obey_its_seed_is_refused() -> None:
+    seeds = count()
+    with pytest.raises(PluginError, match="generate gives different instances for size tiny and seed 0"):
+        generic_kit("allocation", lambda size, _seed: generate(size, next(seeds)))
+
+
+def test_an_instance_that_raises_another_error_is_the_fault_of_its_problem(kit: Kit) -> None:
+    def refuse(data: Any) -> AllocationInstance:
+        raise ValueError("no slots at all")
+
+    with (
+        mock.patch.object(AllocationInstance, "from_dict", refuse),
+        pytest.raises(ProblemCheckError, match=r"from_dict raises ValueError: no slots at all\. What is no"),
+    ):
+        kit.degenerate()
+
+
+@pytest.mark.parametrize(
+    ("rows", "found"),
+    [
+        ([[1, 2], [3, 4]], [[[1, 2], [3, 4]]]),
+        ([[1, 2], [3], []], [[1, 2, 3]]),
+        ([[[1, 2], [3, 4, 5]], [[6, 7]]], [[1, 2, 3, 4, 5, 6, 7]]),
+        ([{"p": 1}, {"p": 2, "w": 3}, {"w": 4}], [[1, 2], [3, 4]]),
+        ([{"p": "a"}, {"p": 2}], [[2]]),
+        ([], []),
+    ],
+)
+def test_numbers_of_events_of_any_shape_are_looked_for(rows: list[Any], found: list[Any]) -> None:
+    told = SimpleNamespace(revealed=("rows",), to_dict=lambda: {"rows": rows})
+    assert [one.tolist() for one in _secrets(told)] == found  # type: ignore[arg-type]
 
 
 def test_what_cannot_be_checked_is_said_by_name(monkeypatch: pytest.MonkeyPatch) -> None:

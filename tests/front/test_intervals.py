@@ -16,7 +16,7 @@ from clairvoyant import api
 from clairvoyant.intervals import as_one, interval_of
 from clairvoyant.oracles.allocation import ORACLES
 from clairvoyant.oracles.base import Optimum, WhyStopped
-from clairvoyant.problems import find
+from clairvoyant.problems import PluginError, Problem, find
 
 MEASURES = {"allocation": "regret", "selection": "regret", "admission": "ratio", "placement": "ratio"}
 AMOUNTS = st.floats(0.125, 1e6)
@@ -63,6 +63,13 @@ def test_a_total_better_than_what_is_proved_is_told_and_no_ratio_of_one(
     nearly = 100.0 * (1.0 - 1e-9 if minimised else 1.0 + 1e-9)
     assert interval_of(problem, nearly, optimum) == (1.0, 1.0)
     assert caplog.text == ""
+
+
+@pytest.mark.parametrize("found", [(math.nan, 2.0), (1.0, math.nan), (5.0, 2.0), 3.0, (1.0, 2.0, 3.0), "ab"])
+def test_what_is_no_interval_is_no_ratio(found: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Problem, "part", lambda _self, _name: lambda _optimum, _total: found)
+    with pytest.raises(PluginError, match=r"^problem 'placement': ratio: .* for a total of 9 is no pair"):
+        interval_of("placement", 9.0, optimum_of(8.0, 7.0, True))
 
 
 @given(low=st.floats(-1e3, 1e3), apart=st.floats(0.0, 0.1), optimum=st.floats(-1e4, 1e4))

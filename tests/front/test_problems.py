@@ -3,9 +3,12 @@
 import inspect
 import json
 import logging
+import math
 import re
+import sys
 from collections.abc import Iterator
 from dataclasses import make_dataclass, replace
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +25,7 @@ from clairvoyant.models.base import InputError
 from clairvoyant.online.allocation import POLICIES
 from clairvoyant.online.base import Traits
 from clairvoyant.oracles.allocation import ORACLES
+from clairvoyant.oracles.base import Optimum, OracleEntry, OracleError, WhyStopped
 from clairvoyant.problems import OURS, Option, PluginError, Problem, find
 from clairvoyant.testing import allocation as testing
 
@@ -277,16 +281,103 @@ def test_policies_oracles_and_claims_are_added_to_what_is_there(
         "'no-policy' is left out: It is no policy: it lacks traits, start, decide",
         "'no-traits' is left out: It is no policy: it lacks traits",
         "'no-name' is left out: It is no policy: it lacks name",
-        "'odd-name' is left out: name: 'lazy:no' is not made of letters, digits, dots and hyphens",
+        "'odd-name' is left out: name: 'lazy:no' is not made of the letters A to Z, digits, dots, hyphens "
+        "and underscores",
         "'object' is left out: It is an object; give its class",
         "'no-default' is left out: TypeError: missing a required argument: 'setting'",
         f"'of-nothing' is left out: problem: 'chess' is not one of {', '.join(one.name for one in OURS)}",
         "'twice' is left out: another distribution adds 'lazy' to 'allocation' already",
-        "'drf' of another distribution is left out: a policy of 'allocation' has this name already",
+        "'drf' is left out: a policy of 'allocation' has this name already",
         "'no-oracle' is left out: an oracle is a Problem, not a clairvoyant.oracles.base.OracleEntry",
         "'no-claim' is left out: a claim is a Problem, not a clairvoyant.Claim",
         "'no-id' is left out: 'allocation' is not of the form problem/name",
     ]
+
+
+def test_a_policy_of_a_problem_that_there_is_not_is_left_out_with_one_warning(
+    entries: dict[str, list[Entry]], caplog: pytest.LogCaptureFixture
+) -> None:
+    lost = type("Lost", (Patient,), {"name": "lost", "traits": Traits(problem="their")})
+    record = replace(GOOD, policies={"patient": Patient, "lost": lost, "lazy": Lazy})
+    entries["problems"] = [Entry("theirs", record)]
+    forget()
+    with caplog.at_level(logging.WARNING, "clairvoyant"):
+        assert [*cv.list_policies("theirs")] == ["patient"]  # lazy is of allocation, which there is
+        assert [*cv.list_policies("theirs")] == ["patient"]
+    why = "its traits name the problem 'their', which there is not"
+    assert caplog.messages == [f"the policy 'lost' of 'theirs' is left out: {why}"]
+
+
+@pytest.mark.parametrize(
+    ("generate", "why"),
+    [
+        (lambda seed=0: None, "TypeError: too many positional arguments"),
+        (lambda size, seed: None, "problem 'theirs': generate returned None, which is no instance"),
+    ],
+)
+def test_a_generator_that_is_none_is_told(
+    entries: dict[str, list[Entry]], caplog: pytest.LogCaptureFixture, generate: Any, why: str
+) -> None:
+    entries["problems"] = [Entry("theirs", replace(GOOD, generate=generate))]
+    forget()
+    with caplog.at_level(logging.WARNING, "clairvoyant"):
+        if "theirs" in module.problems():
+            with pytest.raises(PluginError, match=why):
+                cv.generate("theirs")
+        else:
+            assert why in caplog.text
+
+
+def test_an_error_in_a_package_of_others_is_told_with_its_place(
+    entries: dict[str, list[Entry]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Any
+) -> None:
+    (tmp_path / "stranger.py").write_text("def generate(size, seed):\n    return 1 / seed\n", "utf-8")
+    monkeypatch.syspath_prepend(tmp_path)
+    made = import_module("stranger")
+    entries["problems"] = [Entry("theirs", replace(GOOD, generate=made.generate))]
+    forget()
+    assert main(["generate", "theirs", "--out", str(tmp_path / "i.json")]) == 1
+    said = capsys.readouterr().err
+    assert "stranger.py, line 2, in generate: ZeroDivisionError: division by zero" in said
+    assert "bug in clairvoyant" not in said
+    monkeypatch.delitem(sys.modules, "stranger")
+
+
+GIVEN = Optimum(2.0, 2.0, None, WhyStopped.PROVED, "mine", 0.0)
+
+
+@pytest.mark.parametrize(
+    ("found", "why"),
+    [
+        (5, "returned 5, which is no Optimum"),
+        (replace(GIVEN, value=math.nan), "value: nan is not a number"),
+        (replace(GIVEN, value="2"), "value: '2' is not a number"),
+        (replace(GIVEN, bound=math.nan), "bound: nan is not a number"),
+        (replace(GIVEN, value=-math.inf), "value: -inf is not a finite number"),
+        (replace(GIVEN, minimised=True), "minimised: True, but of its instance it is False"),
+        (replace(GIVEN, value=2.1), "value: 2.1 is beyond its bound, 2"),
+        (replace(GIVEN, bound=3.0), "why_stopped: it is proved, but the gap is 0.333"),
+        (replace(GIVEN, bound=None), "why_stopped: it is proved, but the gap is None"),
+        (replace(GIVEN, bound=math.inf), "why_stopped: it is proved, but the gap is"),
+        (replace(GIVEN, value=2.0 + 1e-8), None),
+        (replace(GIVEN, bound=math.inf, why_stopped=WhyStopped.TIME_LIMIT), None),
+        (replace(GIVEN, bound=None, why_stopped=WhyStopped.ROUNDS), None),
+    ],
+)
+def test_an_oracle_of_others_that_contradicts_itself_is_refused(
+    entries: dict[str, list[Entry]], found: Any, why: str | None
+) -> None:
+    def mine(instance: Any, *, gap: float = 1e-6, time_limit: Any = None, progress: Any = None) -> Any:
+        return found
+
+    entries["oracles"] = [Entry("mine", OracleEntry(mine, "allocation", "made up", (), "none"))]
+    forget()
+    instance = cv.generate("allocation", "tiny")
+    if why is None:
+        assert cv.solve(instance, oracle="mine").bound == found.bound
+    else:
+        with pytest.raises(OracleError, match=f"^oracle 'mine':? {re.escape(why)}"):
+            cv.solve(instance, oracle="mine")
 
 
 def test_a_policy_that_is_no_dataclass_has_no_settings(entries: dict[str, list[Entry]]) -> None:

@@ -12,8 +12,6 @@ from __future__ import annotations
 
 from .checks import (
     CHECKS,
-    PolicyCheckError,
-    ProblemCheckError,
     Subject,
     UncheckedWarning,
     check_policy,
@@ -21,7 +19,7 @@ from .checks import (
 )
 from .decorator import parametrize_with_checks
 from .generic import generic_kit
-from .kit import Kit, register_kit
+from .kit import Kit, PolicyCheckError, ProblemCheckError, register_kit
 
 __all__ = [
     "CHECKS",

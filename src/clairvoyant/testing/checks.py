@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import inspect
 import random
+import traceback
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, is_dataclass
@@ -16,26 +17,18 @@ from unittest import mock
 import numpy as np
 
 from ..models import draw
-from ..models.base import DecisionError, InputError, Instance
+from ..models.base import ClairvoyantError, DecisionError, InputError, Instance
 from ..models.copying import copied
 from ..online.base import Traits
 from ..online.guard import TamperError, plain
 from ..online.play import Replay, Run, check_member, play
 from .generic import find_kit
 from .graph import Snapshot, canonical, reachable
-from .kit import Kit
+from .kit import Kit, PolicyCheckError, ProblemCheckError
 
 
 class UncheckedWarning(UserWarning):
     """A check could not look at everything; the message names it, and what is missing for that."""
-
-
-class PolicyCheckError(AssertionError):
-    """A policy breaks the contract. The message names the check, the policy and the probable cause."""
-
-
-class ProblemCheckError(PolicyCheckError):
-    """The problem breaks the contract, whatever the policy. The message names the check and the problem."""
 
 
 @dataclass(frozen=True)
@@ -98,9 +91,10 @@ class Subject:
                 "traits.feasible=False"
             ) from error
         except Exception as error:
-            raise PolicyCheckError(
-                f"{type(error).__name__} on instance {where!r}: {error}. {_probable(error)}"
-            ) from error
+            told = f"{type(error).__name__} on instance {where!r}: {error}"
+            if _by_episode(error, policy, instance):
+                raise ProblemCheckError(f"{told}, in the episode of {type(instance).__name__}") from error
+            raise PolicyCheckError(f"{told}. {_probable(error)}") from error
 
     def usual(self, instance: Instance, where: str, seed: int | None = None) -> Run:
         """Return the run of a new policy, which is played once for all checks."""
@@ -109,6 +103,15 @@ class Subject:
         if key not in self.runs:
             self.runs[key] = self.play(self.make(), instance, where, seed)
         return self.runs[key]
+
+
+def _by_episode(error: Exception, policy: Any, instance: Instance) -> bool:
+    """Return whether an error that is none of ours went through the episode, and not through the policy."""
+    if isinstance(error, ClairvoyantError):
+        return False
+    inside = [frame.f_locals.get("self") for frame, _ in traceback.walk_tb(error.__traceback__)]
+    kind = type(instance.episode(frozenset()))
+    return all(one is not policy for one in inside) and any(type(one) is kind for one in inside)
 
 
 def _probable(error: Exception) -> str:
@@ -204,6 +207,7 @@ def _alter(
         if (other.digest(), event) in tried:
             continue
         tried.add((other.digest(), event))
+        _same_shown(subject, (instance, other), where, event, want, altered)
         got = subject.play(subject.make(), other, f"{where}, altered", most=event + 1).decisions or ()
         for i in range(event + 1):
             if canonical(got[i]) != canonical(want[i]):
@@ -212,6 +216,34 @@ def _alter(
                     f"altered from event {event} on. Probable cause: it knows {secret}, by another "
                     "way than its observations, or it is not reproducible"
                 )
+
+
+def _same_shown(
+    subject: Subject,
+    both: tuple[Instance, Instance],
+    where: str,
+    event: int,
+    decisions: Sequence[Any],
+    altered: str,
+) -> None:
+    """Raise if what is shown up to an event, after the same decisions, depends on what is altered."""
+    traits = subject.make().traits
+    for i, (mine, others) in enumerate(zip(*(_shown(one, traits, decisions) for one in both), strict=False)):
+        if i > event:
+            return
+        if mine != others:
+            raise ProblemCheckError(
+                f"the observation of event {i} of instance {where!r} changes when {altered} is altered from "
+                f"event {event} on: {type(both[0]).__name__} and its episode show what nobody may know yet"
+            )
+
+
+def _shown(instance: Instance, traits: Traits, decisions: Sequence[Any]) -> Iterator[Any]:
+    """Yield what an episode shows, event by event, after these decisions."""
+    episode = instance.episode(traits.sees)
+    for observation, decision in zip(episode, decisions, strict=False):
+        yield canonical(observation)
+        episode.apply(decision, enforce=traits.feasible)
 
 
 def tries_no_seeds(subject: Subject) -> None:

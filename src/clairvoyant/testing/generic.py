@@ -11,9 +11,9 @@ import numpy as np
 
 from ..models import draw
 from ..models.base import InputError, Instance
-from ..problems import find
+from ..problems import PluginError, find
 from .graph import canonical
-from .kit import KITS, LONG, Kit
+from .kit import KITS, LONG, Kit, ProblemCheckError
 
 SEEDS = range(3)
 """Of the ordinary instances; those after them give other events."""
@@ -51,7 +51,7 @@ def generic_kit(problem: str, generate: Callable[..., Instance]) -> Kit:
         A function of a size and a seed.
     """
     tiny = partial(generate, "tiny")
-    example = tiny(0)
+    example = _sound(problem, tiny)
     alter = partial(_altered, tiny)
     unchecked = {"degenerate_instances": "no kit gives instances with extreme numbers or settings"}
     if not example.revealed:
@@ -80,6 +80,25 @@ def generic_kit(problem: str, generate: Callable[..., Instance]) -> Kit:
     )
 
 
+def _sound(problem: str, tiny: Callable[[int], Instance]) -> Instance:
+    """Return an example; a PluginError if another call gives another one, or what it names is no list."""
+    example, again = tiny(0), tiny(0)
+    of, lists = example.revealed, {k: one for k, one in example.to_dict().items() if isinstance(one, list)}
+    lacking = [name for name in of if name not in lists]
+    why = ""
+    if again != example:
+        why = "generate gives different instances for size tiny and seed 0"
+    elif isinstance(of, str):
+        why = f"revealed: {of!r} is a text, not a tuple of texts"
+    elif lacking:
+        why = f"revealed: {lacking[0]!r} is no list of the JSON form; lists are {', '.join(lists) or 'none'}"
+    elif len({len(lists[name]) for name in of}) > 1:
+        why = f"revealed: the lists {', '.join(of)} of the JSON form have different lengths"
+    if why:
+        raise PluginError(f"problem {problem!r}: {why}")
+    return example
+
+
 def _events(instance: Instance) -> list[tuple[Any, ...]]:
     """Return what is revealed event by event."""
     data = instance.to_dict()
@@ -94,6 +113,11 @@ def _with(instance: Instance, events: Sequence[tuple[Any, ...]]) -> list[Instanc
         return [type(instance).from_dict(data)]
     except InputError:
         return []
+    except Exception as error:
+        told = f"{type(error).__name__}: {error}"
+        raise ProblemCheckError(
+            f"{type(instance).__name__}.from_dict raises {told}. What is no instance is an InputError"
+        ) from error
 
 
 def _cut(instance: Instance) -> dict[str, Instance]:
@@ -133,16 +157,35 @@ def _altered(
 
 
 def _secrets(instance: Instance) -> Iterator[np.ndarray]:
-    """Yield the numbers of the events, each kind as an array."""
+    """Yield the numbers of the events, each kind as an array; those of different shape in a row."""
     data = instance.to_dict()
     for name in instance.revealed:
-        rows = data[name]
-        columns = (
-            [[row[key] for row in rows] for key in rows[0]] if rows and isinstance(rows[0], dict) else [rows]
-        )
-        for column in columns:
-            if len({np.shape(one) for one in column}) == 1 and np.asarray(column).dtype.kind in "iuf":
-                yield np.asarray(column)
+        for column in _columns(data[name]):
+            arrays = [array for array in map(_numbers, column) if array is not None]
+            if len({array.shape for array in arrays}) == 1:
+                yield np.array(arrays)
+            elif arrays:
+                yield np.concatenate([array.reshape(-1) for array in arrays])
+
+
+def _columns(rows: list[Any]) -> Iterator[list[Any]]:
+    """Yield rows, or if they are objects what they have of each key."""
+    if any(isinstance(row, dict) for row in rows):
+        known = [row for row in rows if isinstance(row, dict)]
+        for key in dict.fromkeys(key for row in known for key in row):
+            yield [row[key] for row in known if key in row]
+    else:
+        yield rows
+
+
+def _numbers(entry: Any) -> np.ndarray | None:
+    """Return an entry as an array if it is made of numbers alone; lists of different length as one list."""
+    if isinstance(entry, list) and len({len(one) if isinstance(one, list) else -1 for one in entry}) > 1:
+        parts = [_numbers(one) for one in entry]
+        known = [part.reshape(-1) for part in parts if part is not None]
+        return np.concatenate(known) if len(known) == len(parts) else None
+    array = np.asarray(entry)
+    return array if array.dtype.kind in "iuf" else None
 
 
 def _drawn_by_streams(tiny: Callable[[int], Instance], example: Instance) -> bool:

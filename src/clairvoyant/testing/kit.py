@@ -39,6 +39,14 @@ LONG = 60
 """Events that a long instance has at least."""
 
 
+class PolicyCheckError(AssertionError):
+    """A policy breaks the contract. The message names the check, the policy and the probable cause."""
+
+
+class ProblemCheckError(PolicyCheckError):
+    """The problem breaks the contract, whatever the policy. The message names the check and the problem."""
+
+
 @dataclass(frozen=True)
 class Kit:
     """The part of the checks that depends on the problem.
