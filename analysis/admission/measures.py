@@ -27,9 +27,8 @@ def timeliness(instance: AdmissionInstance, schedule: Schedule, last: int = 0) -
     result = {}
     for kind in CLASSES:
         mine = [(ends[job.index] or last, job) for job in instance.jobs if job.kind == kind]
-        result[kind] = np.array(
-            [end - job.arrival - job.target for end, job in mine if end], dtype=np.float64
-        )
+        late = [end - job.arrival - job.target for end, job in mine if end]
+        result[kind] = np.array(late, dtype=np.float64)
     return result
 
 

@@ -11,6 +11,7 @@ import numpy as np
 
 from ...models.allocation.generate import SIZES, generate
 from ...models.allocation.instance import AllocationInstance
+from ...models.base import frozen_copy
 from ...online.allocation import BinPacking, Drf, Fairness, Ogasched, Spreading
 from ...online.play import Run
 from ...oracles.allocation.optimum import ORACLES
@@ -91,9 +92,7 @@ def _slots(_instance: AllocationInstance, run: Run[Any]) -> dict[str, Any]:
 def rewards(who: Contender, setup: Setup, seed: int) -> np.ndarray:
     """Return the reward of every slot, shape (T,); made or looked up once per process."""
     sampled = instance(setup, seed)
-    result: np.ndarray = run_of(who.make(), sampled, policy_seed(seed), _slots, decisions=False)["rewards"]
-    result.setflags(write=False)
-    return result
+    return frozen_copy(run_of(who.make(), sampled, policy_seed(seed), _slots, decisions=False)["rewards"])
 
 
 @cache
@@ -103,9 +102,9 @@ def optimum(setup: Setup, seed: int) -> float:
     return float(optimum_of(name, ORACLES[name], sampled, {})["value"]) / sampled.setting.slots
 
 
-def hindsight(sampled: AllocationInstance) -> Optimum[np.ndarray]:
+def hindsight(sampled: AllocationInstance, **options: Any) -> Optimum[np.ndarray]:
     """Return the best stationary allocation in hindsight, on which a verdict rests."""
-    return relied_on("stationary", ORACLES["stationary"], sampled)
+    return relied_on("stationary", ORACLES["stationary"], sampled, **options)
 
 
 def averages(who: Contender, setup: Setup, sampled: Sequence[int]) -> np.ndarray:

@@ -93,35 +93,29 @@ LAB = Lab("admission", ex.NOTE, earned, None, "total utility", POSITIVE)
 LAB_TESTBED = replace(LAB, note=ex.NOTE_TESTBED)
 
 
+def leads(study: Study, other: Contender, per_cent: bool = False) -> dict[str, np.ndarray]:
+    """Return by how much OASiS earns more than another one, or that in per cent of what it earns."""
+
+    def lead_in(found: Mapping[str, np.ndarray]) -> np.ndarray:
+        ours = found[OASIS.label]
+        return (ours - found[other.label]) * (100.0 / ours.mean(axis=0) if per_cent else 1.0)
+
+    return study.samples(lead_in)
+
+
 def ahead(study: Study, others: Sequence[Contender]) -> list[Statement]:
     """Say that OASiS earns more than each of the others everywhere; shares have no mean where they earn 0."""
-    return [
-        Statement(
-            f"OASiS earns more than {other.label} everywhere",
-            study.samples(lambda f, x=other.label: f[OASIS.label] - f[x]),  # type: ignore[misc]
-            places=study.heads,
-        )
-        for other in others
-    ]
+    says = "OASiS earns more than {} everywhere"
+    return [Statement(says.format(who.label), leads(study, who), places=study.heads) for who in others]
 
 
 def grows(study: Study, per_cent: bool = False) -> list[Statement]:
     """Say that the lead of OASiS, or that in per cent of what it earns, is larger in the last setting."""
-
-    def widening(found: Mapping[str, np.ndarray], other: str) -> np.ndarray:
-        ours = found[OASIS.label]
-        leads = (ours - found[other]) * (100.0 / ours.mean(axis=0) if per_cent else 1.0)
-        result: np.ndarray = leads[:, -1] - leads[:, 0]
-        return result
-
-    return [
-        Statement(
-            f"OASiS leads {other.label} by more at {study.heads[-1]} than at {study.heads[0]}",
-            study.samples(lambda f, x=other.label: widening(f, x)),  # type: ignore[misc]
-            "%" if per_cent else "",
-        )
-        for other in QUICK_BASELINES
-    ]
+    where, said = f"by more at {study.heads[-1]} than at {study.heads[0]}", []
+    for who in QUICK_BASELINES:
+        wider = {name: v[:, -1] - v[:, 0] for name, v in leads(study, who, per_cent).items()}
+        said.append(Statement(f"OASiS leads {who.label} {where}", wider, "%" if per_cent else ""))
+    return said
 
 
 # --- Fig. 3 and 8: total utility -------------------------------------------------------------------------
@@ -506,12 +500,9 @@ def figure_5(context: Context) -> Finding:
         found[n, high] = {what: ratios(read(case), sampled) for what, read in readings.items()}
     cells = {name(*key): {what: known(ends) for what, ends in by.items()} for key, by in found.items()}
     said: list[Statement] = [Within(f"the ratio is 1.1 to 1.5 ({head})", by) for head, by in cells.items()]
-    middle = servers[0], highs[-1]
-    ends = {
-        "more servers": (middle, (servers[-1], highs[-1])),
-        "larger U / L": ((servers[0], highs[0]), middle),
-    }
-    for what, (least, last) in ends.items():
+    usual = servers[0], highs[-1]
+    ends = ("more servers", usual, (servers[-1], highs[-1])), ("larger U / L", (servers[0], highs[0]), usual)
+    for what, least, last in ends:
         if least != last:
             change = {of: known(found[last][of] - found[least][of])[:, :1] for of in readings}
             said.append(Trend(f"no clear trend with {what}", change))

@@ -332,10 +332,8 @@ def theorem_3(context: Context) -> Finding:
     rng, count = context.rng(), context.pick(20, 60, 300)
     right = sum(_as_knapsack(rng) for _ in track(context, range(count)))
     most = max(map(part_of_bound, random_cases(rng, count)))
-    lines = []
-    for bits in range(3, context.pick(7, 9, 10)):
-        case = unit_case(2, 2**bits - 1, 1, 1.0, 2.0**bits)
-        lines.append((2**bits - 1, bits, printed_program(case)[1]))
+    sizes = [(2**bits - 1, bits) for bits in range(3, context.pick(7, 9, 10))]
+    lines = [(n, bits, printed_program(unit_case(2, n, 1, 1.0, 2.0**bits))[1]) for n, bits in sizes]
     doubled = all(after[2] >= 2 * before[2] for before, after in pairwise(lines))
     within = most <= MOST_PART and right == count
     return finding(
@@ -431,13 +429,10 @@ def equivalence(context: Context) -> Finding:
 
     Optima of (14), over all schedules of each job, against those of (1), on small random instances.
     """
-    wrong, values = [], []
-    for seed in track(context, seeds(context, 5, 20, 200)):
-        instance = few_jobs(seed)
-        value, best = by_schedules(instance), optimum(instance)[0]
-        values.append(value)
-        if not (below(value, best) and below(best, value)):
-            wrong.append(instance)
+    made = map(few_jobs, track(context, seeds(context, 5, 20, 200)))
+    found = [(one, by_schedules(one), optimum(one)[0]) for one in made]
+    wrong = [one for one, value, best in found if not (below(value, best) and below(best, value))]
+    values = [value for _, value, _ in found]
     return holds_unless(
         wrong,
         bool(values),

@@ -14,19 +14,9 @@ from ...experiments import Contender, lead, seeds, track
 from ...statistics import Samples, growth_exponent
 from ...study import Lab, Printed, Said, Scenarios, Statement, Study, in_readings, judge, scenarios_of
 from .. import experiments as runs
-from ..experiments import (
-    BASELINES,
-    DRF,
-    FAIRNESS,
-    FAIRNESS_LITERAL,
-    LIMITED,
-    OGASCHED,
-    PUBLIC_CODE,
-    WHO_SEES,
-    Setup,
-)
+from ..experiments import BASELINES, DRF, FAIRNESS, FAIRNESS_LITERAL, LIMITED, OGASCHED, PUBLIC_CODE, Setup
 
-LAB = Lab("allocation", f"{WHO_SEES}. {runs.STEPS}.", runs.averages, None, "reward per slot")
+LAB = Lab("allocation", f"{runs.WHO_SEES}. {runs.STEPS}.", runs.averages, None, "reward per slot")
 WITH_OPTIMA = replace(LAB, optima=runs.optima)
 
 
@@ -128,8 +118,8 @@ class Place:
 
     def play(self, who: Iterable[Contender], settings: Mapping[str, Setup], lab: Lab = LAB) -> Study:
         """Return average rewards in settings; where these have as many slots, they are one of the numbers."""
-        study = Study.run(self.context, lab, who, settings, self.seeds, self.scenarios)
-        return replace(study, numbers=_slots(settings.values()))
+        slots = _slots(settings.values())
+        return Study.run(self.context, lab, who, settings, self.seeds, self.scenarios, **slots)
 
     def measure(
         self, who: Sequence[Contender], setup: Setup, heads: Iterable[Any], of: Measured, unit: str = LAB.unit
@@ -264,5 +254,5 @@ def finding(
     **more: Any,
 ) -> Finding:
     """Return the finding of a study, with the number of its readings, and who sees what as its note."""
-    more |= {"numbers": {"readings": len(scenarios_of(said)), **(numbers or {})}, "note": f"{WHO_SEES}."}
+    more |= {"numbers": {"readings": len(scenarios_of(said)), **(numbers or {})}, "note": f"{runs.WHO_SEES}."}
     return study.finding(headline, said, *shown, title=title, **more)

@@ -580,11 +580,7 @@ def _several_arrivals(context: Context) -> Finding:
 
 
 @claim(
-    "theorem-1-looseness",
-    "Theorem 1 at the sizes of Sec. 4",
-    because=Why.SAMPLES,
-    ours=True,
-    choices=OPEN,
+    "theorem-1-looseness", "Theorem 1 at the sizes of Sec. 4", because=Why.SAMPLES, ours=True, choices=OPEN
 )
 def _looseness(context: Context) -> Finding:
     """The bound says something at the paper's default size: it is below the stationary optimum.

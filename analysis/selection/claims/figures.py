@@ -9,16 +9,16 @@ from itertools import permutations
 
 import numpy as np
 
-from ....models.selection.instance import SelectionInstance
 from ....online.selection import statistics
 from ....online.selection.esdp import scaling
 from ...claim import Context, Finding, Register, Verdict, Why, table
 from ...experiments import lead
-from ...study import ORACLE, Printed, Said, Statement, Study, in_readings, judge, settled, some
+from ...study import ORACLE, Printed, Said, Statement, Study, amounts, judge, settled
 from ..experiments import ESDP as AWARE
 from ..experiments import PRINTED, Setup, instance, played
 from ..regret import History, blind_slope
-from . import algorithm, readings
+from . import readings
+from .algorithm import one_device
 from .readings import ESDP, OPEN, OTHERS, PLANS, Game, player, sweep
 from .theory import RHO, two_ports, two_ports_gap
 
@@ -141,10 +141,10 @@ def _figure_3(context: Context) -> Finding:
     for other in OTHERS:
         ratio = {name: paired_ratio(f[ESDP], f[other]) for name, f in study.found.items()}
         said.append(grows(f"the ratio to {other} grows from t = {times[1]} to t = {times[-1]}", ratio, 1))
-    grow, shrink, of = in_readings(judge(said))
+    grow, shrink = amounts(judge(said))
     return study.finding(
-        f"In {some(grow, of)} of the readings ESDP surely earns more and more relative to every baseline; in "
-        f"{some(shrink, of)} it surely does not.",
+        f"In {grow} of the readings ESDP surely earns more and more relative to every baseline; in {shrink} "
+        "it surely does not.",
         said,
     )
 
@@ -163,19 +163,13 @@ def _figure_4(context: Context) -> Finding:
         Statement("it rises less in the second half than before", flattens, digits=2),
     ]
     shown = replace(study, found={name: study.found[name] for name in PLANS if name in study.found})
-    both, one, of = in_readings(judge(said))
+    both, one = amounts(judge(said))
     return study.finding(
-        f"In {some(both, of)} of the readings ESDP's average AOU surely rises by more than the baselines', "
-        f"and flattens; in {some(one, of)} it surely does not.",
+        f"In {both} of the readings ESDP's average AOU surely rises by more than the baselines', and "
+        f"flattens; in {one} it surely does not.",
         said,
         shown.figure("figure-4", "Average AOU until slot t.", "slots", times),
     )
-
-
-def games(study: Study) -> dict[str, Game]:
-    """Return the game of each reading."""
-    base = Game(Setup(slots=study.numbers["slots"]))
-    return {name: change(base) for name, change in readings.readings(*study.found).items()}
 
 
 @claim("figure-4-oracle", "Fig. 4, Sec. 4.1", turns=(PLANS[2], PLANS[0]), choices=OPEN[:1])
@@ -217,12 +211,7 @@ def programs(delta: str, slot: float, channels: int) -> float:
     return float(np.floor(scaling(statistics.delta(delta, slot), m) * m) + 1)
 
 
-@claim(
-    "figure-7",
-    "Fig. 7, Sec. 4.2",
-    because=Why.SAMPLES,
-    choices=(*ALONE, "what 'little' is"),
-)
+@claim("figure-7", "Fig. 7, Sec. 4.2", because=Why.SAMPLES, choices=(*ALONE, "what 'little' is"))
 def _figure_7(context: Context) -> Finding:
     """The choice among three delta(t) has little effect on AOU and a strong one on the overhead.
 
@@ -248,10 +237,10 @@ def _figure_7(context: Context) -> Finding:
         ]
 
     by_limit = [(f"{limit:g}", settled(judge(said(limit))).value) for limit in LIMITS]
-    (little, _, of), (strong, _, _) = (in_readings([one]) for one in judge(said(LIMITS[2])))
+    (little, _), (strong, _) = (amounts([one]) for one in judge(said(LIMITS[2])))
     return study.finding(
-        f"delta surely changes the AOU little in {some(little, of)} of the readings, and the number of "
-        f"programs by more in {some(strong, of)}.",
+        f"delta surely changes the AOU little in {little} of the readings, and the number of programs by "
+        f"more in {strong}.",
         said(LIMITS[2]),
         table("The verdict by what a little change of AOU is less than", "limit (%) | verdict", by_limit),
         study.figure("figure-7", "Average AOU with each delta.", "delta"),
@@ -285,9 +274,9 @@ def _figure_8(context: Context) -> Finding:
     study = sweep(context, settings, (60, 60, 2000), names=(*PLANS, *readings.SIZES), who=(ESDP,))
     last, others = study.numbers["slots"], study.heads[:2]
     at = tuple(np.linspace(last // 5, min(last, 1000) - 1, 15).astype(int).tolist())
-    exploits = {}
-    for name, game in games(study).items():
-        each = [game.but(plan="ports with jobs", g=g) for g in G.values()]
+    exploits, base = {}, Game(Setup(slots=last))
+    for name, change in readings.readings(*study.found).items():
+        each = [change(base).but(plan="ports with jobs", g=g) for g in G.values()]
         worth = np.array([[greed(one, seed, at) for one in each] for seed in study.seeds])
         exploits[name] = worth[:, 2:] - worth[:, :2]
     ahead = study.samples(lambda f: lead(f[ESDP][:, 2:], f[ESDP][:, :2]))
@@ -296,10 +285,9 @@ def _figure_8(context: Context) -> Finding:
         Statement(f"{study.heads[2]} earns more than the others", ahead, "%", places=others),
         Statement(says, exploits, "points", places=others),
     ]
-    (most, _, of), (exploiting, _, _) = (in_readings([one]) for one in judge(said))
+    (most, _), (exploiting, _) = (amounts([one]) for one in judge(said))
     return study.finding(
-        f"The smallest g surely earns most in {some(most, of)} of the readings, and exploits most in "
-        f"{some(exploiting, of)}.",
+        f"The smallest g surely earns most in {most} of the readings, and exploits most in {exploiting}.",
         said,
         study.figure("figure-8", "Average AOU with each g.", "g"),
         assumes="By how much it has to be best, to be so overwhelmingly, is left open and not judged.",
@@ -357,10 +345,10 @@ def _figure_9(context: Context) -> Finding:
         longer = over(("c = 2, ports with jobs, T = 1000",), 20).found
         study = replace(first, found={**first.found, **longer, **found})
     said = [*(study.rises(who, 0, 1) for who in (ESDP, *OTHERS)), study.rises(ESDP, 1, 2, falls=True)]
-    loses, gains, of = in_readings(judge(said)[-1:])
+    loses, gains = amounts(judge(said)[-1:])
     return study.finding(
-        f"From rho = 0.8 to 1, where the text has ESDP lose, it surely earns more in {some(gains, of)} of "
-        f"the readings, surely less in {some(loses, of)}.",
+        f"From rho = 0.8 to 1, where the text has ESDP lose, it surely earns more in {gains} of the "
+        f"readings, surely less in {loses}.",
         said,
         first.figure("figure-9", "Average AOU by rho.", "rho", (0.2, 0.8, 1.0)),
         assumes="Nearly all algorithms are taken to be ESDP and the three baselines; of a reading that names "
@@ -392,12 +380,7 @@ def _figure_10(context: Context) -> Finding:
     )
 
 
-@claim(
-    "figure-11",
-    "Fig. 11, Sec. 4.3",
-    turns=("c = 12, all ports", "rho = 0.4"),
-    choices=OPEN[1:2],
-)
+@claim("figure-11", "Fig. 11, Sec. 4.3", turns=("c = 12, all ports", "rho = 0.4"), choices=OPEN[1:2])
 def _figure_11(context: Context) -> Finding:
     """The number of ports has a similar effect on ESDP as the number of servers; ESDP leads.
 
@@ -419,10 +402,7 @@ def over_servers(context: Context) -> Study:
 
 
 @claim(
-    "figure-12",
-    "Fig. 12, Sec. 4.3",
-    turns=("ESDP plans for ports with jobs", "rho = 0.4"),
-    choices=PLANNED,
+    "figure-12", "Fig. 12, Sec. 4.3", turns=("ESDP plans for ports with jobs", "rho = 0.4"), choices=PLANNED
 )
 def _figure_12(context: Context) -> Finding:
     """All algorithms earn more with more servers, and ESDP leads at every number of servers.
@@ -454,12 +434,6 @@ def _hauf_ahead(context: Context) -> Finding:
     )
 
 
-def first_is_best(slots: int) -> SelectionInstance:
-    """Return two ports at one device, the first worth 1 and the second 0: who explores loses to HSWF."""
-    note = "the first port is worth 1 and the second 0: HSWF never leaves the first, ESDP explores"
-    return algorithm.one_device([(0, 0), (1, 0)], [1.0, 0.0], slots, note)
-
-
 @claim("figure-13", "Fig. 13, Sec. 4.3", turns=("c = 12, all ports", "rho = 0.4"), choices=PLANNED)
 def _figure_13(context: Context) -> Finding:
     """Whatever the settings, ESDP performs best, and better with a longer horizon.
@@ -467,12 +441,13 @@ def _figure_13(context: Context) -> Finding:
     A sweep over T; and a small instance of the model on which a baseline is ahead of ESDP however it plans.
     """
     study, times = over_time(context)
+    note = "the first port is worth 1 and the second 0: HSWF never leaves the first, ESDP explores"
     return study.finding(
         "ESDP earns more over longer horizons; whether it is ahead of the baselines depends on how many jobs "
         "arrive.",
         [study.rises(ESDP), *study.leads(ESDP, OTHERS)],
         study.figure("figure-13", "Average AOU by T.", "horizon T (slots)", times),
-        counterexample=first_is_best(8),
+        counterexample=one_device([(0, 0), (1, 0)], [1.0, 0.0], 8, note),
         remark="As a statement about the model, and not about the settings of Sec. 4, it is false: with two "
         "ports at one device, the first worth 1 and the second 0, who explores loses to HSWF.",
     )

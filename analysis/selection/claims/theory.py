@@ -17,7 +17,7 @@ from ...claim import Context, Finding, Register, Verdict, Why, amended_if, findi
 from ...engine.kept import decided, play
 from ...experiments import Contender, seeds, track
 from ...statistics import growth_exponent, law_errors, mean_interval
-from ...study import Statement, conclude, in_readings, judge, some
+from ...study import Statement, amounts, conclude, judge
 from .. import experiments as ex
 from .. import regret
 from ..experiments import ESDP, ESDP_LN, PRINTED, Setup, instance, played, rewards
@@ -470,10 +470,10 @@ def _theorem_2_aware(context: Context) -> Finding:
         Statement("ln t predicts it better than sqrt t and t", ahead, "% of the largest"),
         Statement("it grows more slowly than T (1 less the exponent)", below, digits=2),
     ]
-    (better, worse, of), (slower, _, _) = (in_readings([one]) for one in judge(said))
+    (better, worse), (slower, _) = (amounts([one]) for one in judge(said))
     return conclude(
-        f"In {some(slower, of)} of the readings the regret surely grows more slowly than T; ln t surely "
-        f"predicts it best in {some(better, of)}, surely not in {some(worse, of)}.",
+        f"In {slower} of the readings the regret surely grows more slowly than T; ln t surely predicts it "
+        f"best in {better}, surely not in {worse}.",
         said,
         numbers={"instances": len(sampled), **numbers},
         small=context.quick,
@@ -544,11 +544,7 @@ def _symbols(context: Context) -> Finding:
     return finding(
         amended_if(zero == outside == 0.0, min(zero, outside) > 0.0),
         "The smallest positive gap, ln m and the complement of A or B are meant; what is printed is not.",
-        {
-            "runs": len(shares),
-            "slots with gap 0 (%)": zero,
-            "slots in neither, at least (%)": outside,
-        },
+        {"runs": len(shares), "slots with gap 0 (%)": zero, "slots in neither, at least (%)": outside},
         remark="(38) divides by 0 as soon as ESDP plays an optimum, and takes the logarithm of a vector. C "
         "adds nothing to A and B, so the slots in neither stay without a bound.",
     )
