@@ -127,40 +127,18 @@ GROWTHS: dict[str, Callable[[np.ndarray], np.ndarray]] = {"ln t": np.log, "sqrt 
 """The laws f(t) that a cumulative curve may grow by, by name."""
 
 
-class Growth(NamedTuple):
-    """The law by which curves grow, over the seeds."""
+def law_errors(t: Samples, curves: Samples) -> dict[str, np.ndarray]:
+    """Fit a ln t + b, a sqrt t + b and a t + b to cumulative curves; return how badly each law predicts them.
 
-    chosen: str
-    """The law of :data:`GROWTHS` that predicts best."""
-    margin: Interval
-    """By how much the next best law predicts worse: the difference of the root mean square errors of the
-    later part, relative to the largest magnitude."""
-
-    @property
-    def decided(self) -> bool:
-        """Whether the chosen law predicts better than the next one by more than chance explains."""
-        return self.margin.low > 0.0
-
-
-def fit_growth(t: Samples, curves: Samples) -> Growth:
-    """Fit a ln t + b, a sqrt t + b and a t + b to cumulative curves, and choose among them by prediction.
-
-    Each law is fitted by least squares to the part of each curve up to half of the last t, and judged by how
-    well it predicts the rest. All laws have two coefficients, so no penalty is needed. Criteria such as that
-    of Akaike suppose independent residuals; the residuals of a cumulative curve are sums of all that went
-    before, so thousands of slots would count as thousands of observations where there are a few. Here a curve
-    counts once: the margin is the mean, over independent seeds, of the difference of two errors.
+    Each law is fitted by least squares to the part of each curve up to half of the last t. Its error on a
+    curve, shape (seeds,), is the root mean square error on the rest, relative to the largest magnitude. All
+    laws have two coefficients, so no penalty is needed. Criteria such as that of Akaike suppose independent
+    residuals; the residuals of a cumulative curve are sums of all that went before, so thousands of slots
+    would count as thousands of observations where there are a few. Here a curve counts once.
 
     Curves have shape (seeds, P), or (P,) for one seed. Where on the scale the P points lie decides what
     counts: evenly spaced ones weigh every slot the same. Two or more lie in the first half.
     """
-    error = law_errors(t, curves)
-    best, next_best = sorted(GROWTHS, key=lambda name: float(error[name].mean()))[:2]
-    return Growth(best, mean_interval(error[next_best] - error[best]))
-
-
-def law_errors(t: Samples, curves: Samples) -> dict[str, np.ndarray]:
-    """Return what :func:`fit_growth` judges each law by: its error on each curve, shape (seeds,)."""
     slots = _positive("t", t)
     values = np.atleast_2d(_finite("curves", curves))
     if slots.ndim != 1 or values.ndim != 2 or values.shape[1] != slots.size:
@@ -192,14 +170,6 @@ class Paired(NamedTuple):
 
     difference: Interval  # the mean difference and its Student t interval
     p: float  # of the two-sided Wilcoxon signed-rank test, whose null is symmetry about 0; 1 if all are 0
-    equal: bool  # whether all differences are exactly 0
-
-    def sign(self) -> int | None:
-        """Return 1 or -1 if both, the interval and the test, say so; 0 if all are equal; else ``None``."""
-        mean, low, high = self.difference
-        if self.equal:
-            return 0
-        return int(np.sign(mean)) if (low > 0.0 or high < 0.0) and self.p < 0.05 else None
 
 
 def paired(a: Samples, b: Samples) -> Paired:
@@ -217,7 +187,7 @@ def paired(a: Samples, b: Samples) -> Paired:
     difference = np.where(same, 0.0, ours - theirs)
     other = difference[difference != 0.0]
     p = float(stats.wilcoxon(other).pvalue) if other.size else 1.0
-    return Paired(mean_interval(difference), p, not other.size)
+    return Paired(mean_interval(difference), p)
 
 
 def _finite(field: str, values: Samples) -> np.ndarray:
