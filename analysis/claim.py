@@ -169,16 +169,13 @@ class Finding:
 
 
 def finding(
-    verdict: Verdict,
-    headline: str,
-    numbers: Mapping[str, Any] | None = None,
-    *shown: Table | Figure | None,
-    **more: Any,
+    verdict: Verdict, headline: str, *shown: Mapping[str, Any] | Table | Figure | None, **more: Any
 ) -> Finding:
-    """Return a finding; tables and figures to show stand in any order, None among them is left out."""
+    """Return a finding; its numbers, tables and figures stand in any order, None among them is left out."""
+    numbers = {name: value for one in shown if isinstance(one, Mapping) for name, value in one.items()}
     tables = tuple(one for one in shown if isinstance(one, Table))
     figures = tuple(one for one in shown if isinstance(one, Figure))
-    return Finding(verdict, headline, dict(numbers or {}), tables, figures, **more)
+    return Finding(verdict, headline, numbers, tables, figures, **more)
 
 
 @dataclass(frozen=True)

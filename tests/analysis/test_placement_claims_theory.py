@@ -319,7 +319,7 @@ def test_the_slowdown_on_a_full_machine(gpus: int, eta: float, factor: float) ->
 
 
 def test_figure_1_by_hand() -> None:
-    late = model.figure_1(1.0)
+    late = model.figure_1()
     before, after = 1 + (0.25 + 0.25) / 4, 1 + (0.25 + 0.25 + 1) / 4
     left = 180 - 60 / before
     taken = late.completion_times(theory.schedule_by(FifoFirstFit(), late))[0] / 60

@@ -71,7 +71,6 @@ def case_priority(context: Context, *networks: Group) -> Finding:
         holds_if(decided == many > 0, Verdict.UNDETERMINED),
         f"The machines decide which job is first under {decided} of {many} trained networks of DAS; the "
         f"picture alone does not tell why.",
-        {},
         table(
             "Networks that give the job which fits the higher priority; turned: it is the older one; empty: "
             "the other one would fit, too. DA has no messages",

@@ -84,10 +84,11 @@ def slowed(gpus: int, eta: float) -> float:
     return float(schedule_by(FifoFirstFit(), instance).finish[0] / instance.jobs.duration[0])
 
 
-def figure_1(eta: float) -> PlacementInstance:
+def figure_1() -> PlacementInstance:
+    """Return the case of Figure 1 with eta = 1."""
     note = "a job beside two light ones on 4 GPUs, and a heavy one that comes an hour later (cf. Figure 1)"
     rows = [(0, 180, 1, 1), *[(0, 600, 1, 1, 0, 0.25)] * 2, (60, 600, 1, 1)]
-    return cluster(1, 4, rows, (0.0, eta), origin=note)
+    return cluster(1, 4, rows, (0.0, 1.0), origin=note)
 
 
 @claim(
@@ -106,7 +107,7 @@ def twofold_slowdown(_context: Context) -> Finding:
     ]
     if any(abs(simulated - expected) > 1e-5 for *_, simulated, expected in rows):
         raise RuntimeError(f"jobs are not slowed down as they should be: {rows}")
-    late, heads = figure_1(1.0), "GPUs | eta | simulated | 1 + eta (G - 1) / G"
+    late, heads = figure_1(), "GPUs | eta | simulated | 1 + eta (G - 1) / G"
     took = float(late.completion_times(schedule_by(FifoFirstFit(), late))[0]) / MINUTE
     return finding(
         Verdict.NOT_CHECKABLE,
@@ -240,7 +241,6 @@ def baselines(context: Context) -> Finding:
         holds_if(good == count and differ, Verdict.UNDETERMINED),
         f"Of {count} first choices among several jobs {good} are as the text says of the rule, and the rules "
         f"{'can' if differ else 'cannot'} be told from each other.",
-        None,
         table("How often the first start of an epoch is so (%)", heads, rows),
         assumes="Shares are those of all machines together, the load of one is that of its fullest resource.",
     )
@@ -396,7 +396,6 @@ def case_ordering(_context: Context) -> Finding:
     return finding(
         verdict if len({*signs.values()}) == 1 else Verdict.UNDETERMINED,
         "j1 cannot start; where such a job is passed over, j2 starts whatever the priorities are.",
-        None,
         table("Jobs that start", "a job that does not fit is | order | start", rows),
         signs={"the order decides what starts": signs},
         assumes="j1 needs 7 GPUs on each of the 8 machines, of which one has 6 free.",

@@ -218,7 +218,6 @@ def proposition_2(_context: Context) -> Finding:
     return finding(
         holds_if(abs(one - two) < 1e-6),
         "No beta makes the exponential equal to (12) on two graphs: what matches depends on the graph.",
-        None,
         table("(12) with lambda = 0.5 on two machines, each graph with itself", heads, rows),
         assumes="Sums over the entries are compared, as (12) is a number and exp(beta P1 (x) P2) a matrix.",
         proof="Where all rows of P1 (x) P2 have the sum delta, beta must be -log(1 - lambda delta) / delta, "
@@ -362,7 +361,6 @@ def history_rows(context: Context) -> Finding:
     return finding(
         holds_if(all(same.values()), Verdict.UNDETERMINED),
         "Rows of the window are other jobs an epoch later: jobs that start leave, and those behind move up.",
-        None,
         table("Rows of the window and their past", heads, rows),
         counterexample=two,
         signs={"a row is of one job": same},
@@ -463,7 +461,6 @@ def scalable(context: Context) -> Finding:
     return finding(
         holds_if(len({row[2:4] for row in rows}) == 1),
         "The same weights of (4) and (5) take 8, 16 and 32 machines; only the critic (15) needs one cluster.",
-        None,
         table(f"What depends on the number of machines, N = {PENDING}", heads, rows),
         assumes="The critic is a perceptron over everything side by side; it is needed in training alone.",
     )

@@ -77,7 +77,6 @@ def priority_probability(_context: Context) -> Finding:
         holds_if(all(agree.values()), Verdict.UNDETERMINED if any(agree.values()) else Verdict.REFUTED),
         f"In {sum(agree.values())} of {len(agree)} readings it is: that depends on the jobs and on their "
         "variance.",
-        None,
         table("Probability that a score with mean 0.69 is the largest, others with 0", heads, rows),
         signs={"0.69 is the probability": agree},
         assumes="Scores are independent and normal, with the means and variances of (8).",

@@ -78,10 +78,10 @@ def table_1_averages(_context: Context) -> Finding:
     for name, row in TABLE_1.items():
         for metric, (*values, printed) in (("JCT", row[::2]), ("fee", row[1::2])):
             exact = float(np.mean(values))
-            hours = 60.0 * round(exact / 60.0, 4) if metric == "JCT" else None
+            hours = 60.0 * round(exact / 60.0, 4) if metric == "JCT" else "--"
             lines.append((name, metric, printed, exact, printed - exact, hours))
     off = [line for line in lines if abs(line[4]) > 0.001 + 1e-9]
-    wrong = [line for line in off if line[5] is None or abs(line[2] - line[5]) > 1e-6]
+    wrong = [line for line in off if line[5] == "--" or abs(line[2] - line[5]) > 1e-6]
     heads = "scheduler | metric | printed | of the row | difference | of the row, rounded in hours"
     which = " and ".join(f"{n}'s {m} ({d:+.4f})" for n, m, _p, _x, d, _h in wrong)
     return finding(
@@ -89,11 +89,7 @@ def table_1_averages(_context: Context) -> Finding:
         f"{len(wrong)} of {len(lines)} printed averages are not those of their rows, JCTs rounded in hours "
         f"or not: {which}.",
         {"averages": len(lines), "wrong": len(wrong), "right in hours alone": len(off) - len(wrong)},
-        table(
-            "Averages of Table 1 that are off by more than 0.001",
-            heads,
-            [(*line[:5], "--" if line[5] is None else line[5]) for line in off],
-        ),
+        table("Averages of Table 1 that are off by more than 0.001", heads, off),
         assumes="An average of three numbers of three decimals can be off by 0.001. All JCTs of the "
         "heuristics and metaheuristics are multiples of 0.006 minutes: hours of four decimals.",
         proof=" ".join(f"{n}, {m}: {x:.4f}, not {p:g}." for n, m, p, x, *_ in wrong),
@@ -379,7 +375,6 @@ def table_1_trade_off(_context: Context) -> Finding:
         holds_if(all(signs.values()), Verdict.UNDETERMINED),
         f"No baseline is best in both, in {sum(line[3] > 1 for line in lines)} of {len(lines)} columns; but "
         f"those with less JCT have, if anything, less fee.",
-        {},
         table("JCT and fee of the nine baselines in Table 1", heads, lines),
         signs={"JCT and fee are in a trade-off": signs},
         assumes="A trade-off is a negative correlation. Nine baselines are few. The last row is the mean of "

@@ -103,19 +103,18 @@ def cluster(
 def every_decision(instance: PlacementInstance, simulator: Simulator) -> Iterator[np.ndarray]:
     """Yield the feasible decisions as sorted rows (job, machine, count), equal empty machines in order."""
     jobs, waiting, free = instance.jobs, simulator.pending, simulator.state.free
+    capacity, ways = instance.setting.capacity, []
     alike = [
         (k, m)
         for k, m in combinations(range(len(free)), 2)
-        if (free[[k, m]] == instance.setting.capacity[[k, k]]).all()
-        and (instance.setting.capacity[k] == instance.setting.capacity[m]).all()
+        if (np.array([free[k], free[m], capacity[m]]) == capacity[k]).all()
     ]
-    choices = [[np.zeros(len(free), dtype=np.int64)] for _ in waiting]
-    for job, ways in zip(waiting.tolist(), choices, strict=True):
+    for job in waiting.tolist():
         gang = int(jobs.instances[job])
         room = [range(kernels.room(line, jobs.need[job], gang) + 1) for line in free]
-        ways += [np.array(counts) for counts in product(*room) if sum(counts) == gang]
-    for chosen in product(*choices):
-        counts = np.array(chosen).reshape(len(waiting), len(free))
+        ways.append([counts for counts in product(*room) if sum(counts) in (0, gang)])
+    for chosen in product(*ways):
+        counts = np.array(chosen, dtype=np.int64).reshape(len(waiting), len(free))
         job, machine = np.nonzero(counts)
         rows = np.column_stack([waiting[job], machine, counts[job, machine]])
         if all(counts[:, k].tolist() >= counts[:, m].tolist() for k, m in alike) and simulator.feasible(rows):
@@ -291,7 +290,6 @@ def eager_jct(context: Context) -> Finding:
         holds_if(rows[0][2] == rows[1][2] == 0),
         "Starting what fits keeps a short job waiting behind a long one: every eager schedule of two jobs on "
         "one GPU is worse than waiting.",
-        None,
         table("Sum of JCT, beside the optimum over all schedules", heads, rows),
         counterexample=LATE_COMER,
         assumes="By hand there is no slowdown. In the second instance all jobs are there from the start.",
@@ -470,7 +468,6 @@ def reward_misaligned(_context: Context) -> Finding:
         holds_if(not wrong),
         f"Of the orders of three jobs on one GPU {wrong} {'pair is' if wrong == 1 else 'pairs are'} ranked "
         "wrongly: less JCT at the same fee has less reward.",
-        {},
         table("Orders of three jobs on one GPU", "sum of JCT (s) | fees ($) | sum of reward (3)", cases),
         table("Two schedules of three jobs, one of which is no worse for any", heads, two),
         counterexample=ONE_GPU,
@@ -514,7 +511,6 @@ def reward_units(_context: Context) -> Finding:
     return finding(
         holds_if(rows[0][1] < rows[0][2] and rows[1][1] > rows[1][2]),
         "Of two jobs that cannot run together the shorter should be first in minutes, and last in seconds.",
-        None,
         table("Sum of reward (3)", "unit of time | shorter job first | longer one first", rows),
         counterexample=TWO_ORDERS,
         assumes="A term per dollar and unit of time is added to a number of GPUs times alpha = 0.1.",
