@@ -52,10 +52,9 @@ def to_dict(finding: Finding) -> dict[str, Any]:
 
     A TypeError says that a number or a cell of a table is no text, number, truth value or None.
     """
-    return {
+    told = {name: getattr(finding, name) for name in ("verdict", "headline", *TEXTS)} | vars(finding)
+    return told | {
         "verdict": finding.verdict.value,
-        "headline": finding.headline,
-        **{name: getattr(finding, name) for name in TEXTS},
         "numbers": {name: _plain(value) for name, value in finding.numbers.items()},
         "tables": [
             vars(one) | {"columns": list(one.columns), "rows": [[*map(_plain, row)] for row in one.rows]}
@@ -63,10 +62,8 @@ def to_dict(finding: Finding) -> dict[str, Any]:
         ],
         "figures": [vars(figure) for figure in finding.figures],
         "counterexample": None if finding.counterexample is None else finding.counterexample.to_dict(),
-        "small": finding.small,
         "signs": {says: dict(by_reading) for says, by_reading in finding.signs.items()},
         "optima": dict(finding.optima),
-        "mode": finding.mode,
     }
 
 

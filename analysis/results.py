@@ -78,13 +78,11 @@ def plot_results(
     without = {*zip(broken["policy"], broken[x], strict=True)}
     curves = {}
     for policy in chosen:
-        there = means.loc[policy]
-        known = [at in there.index and (policy, at) not in without for at in places]
-        samples = [
-            there.loc[at].to_numpy() if is_known else None for at, is_known in zip(places, known, strict=True)
-        ]
-        middle, low, high = zip(*map(_point, samples), strict=True)
-        curves[policy] = (middle, low, high) if bands else (middle, [np.nan] * len(low), [np.nan] * len(high))
+        there, points = means.loc[policy], np.full((3, len(places)), np.nan)
+        for i, at in enumerate(places):
+            if at in there.index and (policy, at) not in without:
+                points[:, i] = _point(there.loc[at].to_numpy())
+        curves[policy] = (points[0], *(points[1:] if bands else np.full((2, len(places)), np.nan)))
     plot_bands(ax, places, curves)
     if ax.get_xscale() == "linear" and (places == np.round(places)).all():
         ax.locator_params(axis="x", integer=True)  # there are no 1.25 machines
@@ -94,9 +92,7 @@ def plot_results(
     return name_axes(ax, x.removeprefix("option."), name)
 
 
-def _point(samples: np.ndarray | None) -> tuple[float, float, float]:
-    """Return the middle and the band of intervals, of shape (instances, 2); NaN where there are none."""
-    if samples is None:
-        return np.nan, np.nan, np.nan
+def _point(samples: np.ndarray) -> tuple[float, float, float]:
+    """Return the middle and the band of intervals, of shape (instances, 2)."""
     low, high = (mean_band(samples[:, end]) for end in (0, 1))
     return float(low.mean + high.mean) / 2.0, float(low.low), float(high.high)

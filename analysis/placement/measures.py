@@ -78,11 +78,10 @@ class Steps(NamedTuple):
 
 def queue_length(instance: PlacementInstance, schedule: Schedule) -> Steps:
     """Return how many jobs wait over time."""
-    ends = np.concatenate([instance.jobs.submit, schedule.start])
-    times, place = np.unique(ends, return_inverse=True)
-    change = np.zeros(len(times), dtype=np.int64)
-    np.add.at(change, place, np.repeat([1, -1], len(instance.jobs)))
-    return Steps(times, np.cumsum(change))
+    ends = instance.jobs.submit, np.sort(schedule.start)
+    times = np.unique(np.concatenate(ends))
+    came, started = (np.searchsorted(end, times, side="right") for end in ends)
+    return Steps(times, came - started)
 
 
 def schedule_of(instance: PlacementInstance, decided: Any) -> Schedule:
