@@ -6,6 +6,7 @@ import json
 import math
 import re
 from collections.abc import Callable, Mapping
+from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
@@ -76,20 +77,14 @@ def _plain(value: Any) -> Any:
 
 def from_dict(data: Mapping[str, Any], read: ReadInstance) -> Finding:
     """Make a finding from what :func:`to_dict` returned; ``read`` makes its counterexample."""
-    example = data["counterexample"]
-    return Finding(
-        Verdict(data["verdict"]),
-        data["headline"],
-        dict(data["numbers"]),
-        tuple(Table(t["title"], tuple(t["columns"]), tuple(map(tuple, t["rows"]))) for t in data["tables"]),
-        tuple(Figure(**figure) for figure in data["figures"]),
-        None if example is None else read(example),
-        data["small"],
-        signs=data["signs"],
-        optima=data["optima"],
-        mode=data["mode"],
-        **{name: data[name] for name in TEXTS},
-    )
+    tables, example = data["tables"], data["counterexample"]
+    made = {
+        "verdict": Verdict(data["verdict"]),
+        "tables": tuple(Table(t["title"], tuple(t["columns"]), tuple(map(tuple, t["rows"]))) for t in tables),
+        "figures": tuple(Figure(**figure) for figure in data["figures"]),
+        "counterexample": None if example is None else read(example),
+    }
+    return Finding(**{field.name: data[field.name] for field in fields(Finding)} | made)
 
 
 def write_files(out: Path, claim: Claim, finding: Finding, context: Context) -> None:

@@ -65,8 +65,7 @@ class Statement:
         return f"{text} ({self.places[worst]})" if self.places else text
 
     def _columns(self, scenario: str) -> np.ndarray:
-        samples = self.samples[scenario]
-        return np.atleast_2d(samples.T)
+        return np.atleast_2d(self.samples[scenario].T)
 
 
 @dataclass(frozen=True)
