@@ -41,8 +41,10 @@ GIGABYTES = {
 }
 """Units of memory, in GB; the 7 % between GB and GiB are not corrected."""
 
-UNITS = {"moment": SECONDS, "span": SECONDS, "memory": GIGABYTES, "whole": {}, "amount": {}, "name": {}}
-"""What columns may be: a point in time, a length of time, memory, a whole number, any number, a name."""
+UNITS = {"moment": SECONDS, "span": SECONDS, "memory": GIGABYTES, "slots": SECONDS}
+UNITS |= {"whole": {}, "amount": {}, "name": {}}
+"""What columns may be: a point in time, a length of time, memory, a number of slots, a whole number, any
+number, a name. Slots have no unit: those of time are known, and refused."""
 
 CALLED = {"moment": "a time", "whole": "a whole number", "name": "a name"}
 """What a cell has to be, where that is not a number."""
@@ -360,6 +362,17 @@ def _shown(cell: Any) -> str:
 
 def _place(frame: DataFrame[Any], one: Wanted, given: Mapping[str, str], what: str) -> tuple[str | None, str]:
     """Return the column of the table or the number for all rows, None if there is none, and its unit."""
+    place, unit = _found(frame, one, given, what)
+    if unit and one.kind == "slots":
+        why = (
+            f"{one.name} is a number of slots, not of {unit!r}; convert it, and give the column another name"
+        )
+        raise InputError(f"{what}: {place}: {why}")
+    return place, unit
+
+
+def _found(frame: DataFrame[Any], one: Wanted, given: Mapping[str, str], what: str) -> tuple[str | None, str]:
+    """Return the same, for whatever unit."""
     units = UNITS[one.kind]
     if one.name in given:
         place, unit = str(given[one.name]), ""
@@ -369,7 +382,8 @@ def _place(frame: DataFrame[Any], one: Wanted, given: Mapping[str, str], what: s
         if place not in frame.columns and not number:
             raise InputError(f"{what}: no column {place!r}{did_you_mean(place, frame.columns)}")
         if unit and unit not in units:
-            raise InputError(f"columns: {one.name}: {unit!r} is not one of {', '.join(units)}")
+            known = f"is not one of {', '.join(units)}" if units else "is given, but it has no unit"
+            raise InputError(f"columns: {one.name}: {unit!r} {known}")
         return place, unit or unit_in(place, units)
     found = {place: unit_in(place, units) for place in frame.columns}
     called = {place: {plain(place), plain(place).removesuffix(unit)} for place, unit in found.items()}

@@ -329,14 +329,14 @@ def vipr_writer(problem: str, oracle: str, writer: ViprWriter | None) -> ViprWri
 
 
 def relative_gap(value: float, bound: float, scale: float = 0.0) -> float:
-    """Return (bound - value) / max(scale, |bound|), at least 0, and infinity for a distance from 0 itself.
+    """Return (bound - value) / max(scale, |bound|), at least 0; infinity for one from 0 or infinity itself.
 
     No number in it is absolute: with all rewards multiplied, and so the scale, it stays the same.
     """
     if bound <= value:
         return 0.0
     unit = max(scale, abs(bound))
-    return (bound - value) / unit if unit > 0.0 else math.inf
+    return (bound - value) / unit if 0.0 < unit < math.inf else math.inf
 
 
 def rounding(terms: int, gross: float) -> float:

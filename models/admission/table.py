@@ -33,13 +33,13 @@ JOBS = (
     Wanted("epochs", "numepochs passes", "whole", 1.0, low=1.0, high=LARGEST),
     Wanted("chunks", "numchunks maxworkers", "whole", low=1.0, high=MOST_CHUNKS),
     Wanted("minibatches", "numminibatches batches", "whole", 1.0, low=1.0, high=LARGEST),
-    Wanted("minibatch_time", "batchtime steptime", "amount", decimals=None, high=LARGEST),
+    Wanted("minibatch_time", "batchtime steptime", "slots", decimals=None, high=LARGEST),
     Wanted("gradient_size", "gradients modelsize", "amount", 0.0, None, high=LARGEST),
     Wanted("worker_bandwidth", "bandwidth", "amount", 1.0, None, low=1 / LARGEST, high=LARGEST),
     Wanted("server_bandwidth", "psbandwidth", "amount", 1.0, None, low=1 / LARGEST, high=LARGEST),
     Wanted("priority", "weight value worth", "amount", decimals=None, low=1 / LARGEST, high=LARGEST),
     Wanted("decay", "urgency", "amount", 0.0, None, high=LARGEST),
-    Wanted("target", "deadline due targetslots", "amount", 0.0, None, high=LARGEST),
+    Wanted("target", "deadline due targetslots", "slots", 0.0, None, high=LARGEST),
 )
 """What a row of jobs says besides its arrival and the demands; times are in slots."""
 

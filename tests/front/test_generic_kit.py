@@ -143,8 +143,8 @@ def test_instances_are_cut_altered_and_prolonged(kit: Kit) -> None:
         ("arrivals", "revealed: 'arrivals' is a text, not a tuple of texts"),
         (("arrival",), r"revealed: 'arrival' is no list of the JSON form; lists are .*arrivals"),
         (
-            ("arrivals", "edges"),
-            "revealed: the lists arrivals, edges of the JSON form have different lengths",
+            ("arrivals", "capacity"),
+            "revealed: the lists arrivals, capacity of the JSON form have different lengths",
         ),
     ],
 )
@@ -161,7 +161,7 @@ def test_a_generator_that_does_not_obey_its_seed_is_refused() -> None:
 
 
 def test_an_instance_that_raises_another_error_is_the_fault_of_its_problem(kit: Kit) -> None:
-    def refuse(data: Any) -> AllocationInstance:
+    def refuse(_data: Any) -> AllocationInstance:
         raise ValueError("no slots at all")
 
     with (
