@@ -807,3 +807,17 @@ def test_the_walk_ends_in_circles_and_skips_what_is_empty() -> None:
     assert "root[3]" in paths
     assert "root[3].compiler" not in paths
     assert never is None
+
+
+def test_a_json_form_that_leaves_something_out_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    whole = AllocationInstance.to_dict
+
+    def cut(self: AllocationInstance) -> dict[str, Any]:
+        form = whole(self)
+        return form | {"arrivals": form["arrivals"][:-1]}
+
+    monkeypatch.setattr(AllocationInstance, "to_dict", cut)
+    said = failure(Fairness, "reproducible")
+    assert "and the one that is made from its JSON form show or pay something else" in said
+    monkeypatch.undo()
+    dict(policy_checks(Fairness))["reproducible"]()

@@ -356,6 +356,28 @@ def test_faults_of_one_problem_alone_are_named() -> None:
         cv.from_table("admission", late, machines={"side": ["worker"]}, horizon=2, slot="60min")
 
 
+@pytest.mark.parametrize(
+    ("name", "columns", "unit"),
+    [
+        ("minibatch_time_ms", {}, "ms"),
+        ("Step Time [s]", {}, "s"),
+        ("took (min)", {"minibatch_time": "took (min)"}, "min"),
+        ("took", {"minibatch_time": "took:h"}, "h"),
+    ],
+)
+def test_times_of_jobs_in_slots_are_not_read_in_units_of_time(
+    name: str, columns: dict[str, str], unit: str
+) -> None:
+    jobs = {"arrival": [1], "chunks": [1], "priority": [1], name: [300]}
+    given: dict[str, Any] = {"machines": {"side": ["worker"]}, "horizon": 2, "columns": columns}
+    why = f": minibatch_time is a number of slots, not of '{unit}'; convert it"
+    with pytest.raises(cv.InputError, match=why):
+        cv.from_table("admission", jobs, **given)
+    given["columns"] = {"minibatch_time": "1", "priority": "priority:ms"}
+    with pytest.raises(cv.InputError, match="priority: 'ms' is given, but it has no unit"):
+        cv.from_table("admission", jobs, **given)
+
+
 def test_lengths_of_time_are_read_as_clocks_show_them() -> None:
     table = {
         "submit": [0] * 5,

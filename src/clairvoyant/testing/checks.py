@@ -227,23 +227,14 @@ def _same_shown(
     altered: str,
 ) -> None:
     """Raise if what is shown up to an event, after the same decisions, depends on what is altered."""
-    traits = subject.make().traits
-    for i, (mine, others) in enumerate(zip(*(_shown(one, traits, decisions) for one in both), strict=False)):
-        if i > event:
-            return
-        if mine != others:
+    mine, others = (_by_itself(subject, one, decisions, event) for one in both)
+    for i, ((seen, _, told), (other, _, their)) in enumerate(zip(mine, others, strict=False)):
+        if (seen, told) != (other, their):
+            what = "observation" if seen != other else "feedback"
             raise ProblemCheckError(
-                f"the observation of event {i} of instance {where!r} changes when {altered} is altered from "
-                f"event {event} on: {type(both[0]).__name__} and its episode show what nobody may know yet"
+                f"the {what} of event {i} of instance {where!r} changes when {altered} is altered from event "
+                f"{event} on: {type(both[0]).__name__} and its episode show what nobody may know yet"
             )
-
-
-def _shown(instance: Instance, traits: Traits, decisions: Sequence[Any]) -> Iterator[Any]:
-    """Yield what an episode shows, event by event, after these decisions."""
-    episode = instance.episode(traits.sees)
-    for observation, decision in zip(episode, decisions, strict=False):
-        yield canonical(observation)
-        episode.apply(decision, enforce=traits.feasible)
 
 
 def tries_no_seeds(subject: Subject) -> None:
@@ -377,7 +368,10 @@ def _reveals(array: np.ndarray, secret: np.ndarray, shown: int) -> bool:
 
 
 def reproducible(subject: Subject) -> None:
-    """Do the same again with the same seed: the same bytes of decisions and rewards."""
+    """Do the same again with the same seed: the same bytes of decisions and rewards.
+
+    So does an instance that is made from the JSON form of another one.
+    """
     for where, instance in subject.instances().items():
         for seed in subject.seeds:
             first = subject.usual(instance, where, seed)
@@ -388,6 +382,13 @@ def reproducible(subject: Subject) -> None:
                 second,
                 f"two runs on instance {where!r} with seed {seed} differ",
                 "it draws random numbers from elsewhere than the rng handed to start()",
+            )
+        want = subject.usual(instance, where).decisions or ()
+        copy = type(instance).from_dict(instance.to_dict())
+        if _by_itself(subject, copy, want) != _by_itself(subject, instance, want):
+            raise ProblemCheckError(
+                f"instance {where!r} and the one that is made from its JSON form show or pay something else. "
+                "Probable cause: to_dict() or from_dict() leaves something out"
             )
 
 
@@ -419,7 +420,7 @@ def start_resets(subject: Subject) -> None:
 
 def _same(played: tuple[Subject, Instance], first: Run, second: Run, what: str, cause: str) -> None:
     if _outcome(first) != _outcome(second):
-        passes = [_by_itself(*played, first) for _ in range(2)]
+        passes = [_by_itself(*played, first.decisions or ()) for _ in range(2)]
         if passes[0] != passes[1]:
             raise ProblemCheckError(
                 f"{what}, and so does what is seen and paid where the policy's decisions are taken without "
@@ -435,12 +436,19 @@ def _outcome(run: Run) -> Any:
     return canonical([run.rewards, run.decisions])
 
 
-def _by_itself(subject: Subject, instance: Instance, run: Run) -> list[Any]:
-    """Return what is seen, paid and fed back when the decisions of a run are taken without the policy."""
+def _by_itself(
+    subject: Subject, instance: Instance, decisions: Sequence[Any], last: int | None = None
+) -> list[Any]:
+    """Return what is seen, paid and fed back when decisions are taken without the policy.
+
+    The decision of the event ``last`` is not taken any more.
+    """
     traits = subject.make().traits
-    episode, told = instance.episode(traits.sees), []
-    for observation, decision in zip(episode, run.decisions or (), strict=False):
+    episode, told = instance.episode(traits.sees), list[Any]()
+    for event, (observation, decision) in enumerate(zip(episode, decisions, strict=False)):
         seen = canonical(observation)
+        if event == last:
+            return [*told, (seen, None, None)]
         outcome = episode.apply(decision, enforce=traits.feasible)
         told.append((seen, canonical(outcome.reward), canonical(outcome.feedback)))
     return told
@@ -457,7 +465,7 @@ def own_generator(subject: Subject) -> None:
             run = subject.play(subject.make(), instance, where)
             after = _global_state()
             if after != before:
-                _by_itself(subject, instance, run)
+                _by_itself(subject, instance, run.decisions or ())
                 if _global_state() != after:
                     raise ProblemCheckError(
                         f"a pass through instance {where!r} changes a global random generator. Probable "
