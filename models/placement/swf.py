@@ -77,8 +77,12 @@ def from_swf(
     start, count = whole("first", first, 0), None if jobs is None else whole("jobs", jobs, 0)
     text, where = read_text(path_of("path", path)), str(path)
     real: tuple[str, ...]
+    filled: tuple[str, ...] = ()
     if machines is None:
-        stands, real = _of_header(text, kind, where), ("machines: MaxNodes and MaxProcs of the header",)
+        stands, said = _of_header(text, kind, where)
+        real = (f"machines: {' and '.join(said)} of the header",)
+        if len(said) < 2:
+            filled = ("machines: one processor each, as the header has but one of MaxNodes and MaxProcs",)
     else:
         kinds = read_machines(machines, {})
         stands, real = machine_rows(kinds), kinds.real
@@ -104,6 +108,7 @@ def from_swf(
             f"Standard Workload Format ({found} {things(found, 'jobs')} from number {start} on)",
             real=(*real, f"jobs: submission, run time, processors{' and requested time' if known else ''}"),
             filled=(
+                *filled,
                 f"jobs: each processor is an instance with 1 of {kind}, and nothing else",
                 *(f"jobs left out: {text}" for text in dropped),
                 *(() if known else ("jobs: no estimates: not all of them have a requested time",)),
@@ -170,8 +175,8 @@ def _kept(log: dict[str, np.ndarray], most: float) -> tuple[dict[str, np.ndarray
     return kept | {"instances": kept["instances"].astype(np.int64)}, dropped
 
 
-def _of_header(text: str, kind: str, where: str) -> list[dict[str, Any]]:
-    """Return the machines that the comments at the beginning of a log tell of."""
+def _of_header(text: str, kind: str, where: str) -> tuple[list[dict[str, Any]], list[str]]:
+    """Return the machines that the comments at the beginning of a log tell of, and which of them do."""
     said: dict[str, str] = dict(re.findall(r"^;\s*(MaxNodes|MaxProcs):\s*(\d{1,9})\b", text, re.MULTILINE))
     if not said:
         raise InputError(f"{where}: the header has neither MaxNodes nor MaxProcs: give a table of machines")
@@ -183,4 +188,5 @@ def _of_header(text: str, kind: str, where: str) -> list[dict[str, Any]]:
         raise InputError(
             f"{where}: MaxProcs: {procs} processors are not shared alike by {nodes} machines: give a table"
         )
-    return [{name: procs // nodes if name == kind else 0 for name in RESOURCES} for _ in range(nodes)]
+    stands = [{name: procs // nodes if name == kind else 0 for name in RESOURCES} for _ in range(nodes)]
+    return stands, sorted(said)

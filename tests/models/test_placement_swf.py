@@ -94,8 +94,16 @@ def test_machines_are_those_given_or_of_the_header(tmp_path: Path) -> None:
     path = write(tmp_path / "log.swf", one)
     given = read(path, machines={"cpus": [16], "memory": [4], "count": [3]})["machines"]
     assert given == [{"gpus": 0, "cpus": 16.0, "memory": 4.0}] * 3
-    for header, cpus in (("; MaxProcs: 5\n", [1.0] * 5), ("; MaxNodes: 2\n", [1.0] * 2)):
-        assert [m["cpus"] for m in read(write(path, one, header=header))["machines"]] == cpus
+    alone = "machines: one processor each, as the header has but one of MaxNodes and MaxProcs"
+    for header, cpus, real in (
+        ("; MaxProcs: 5\n", [1.0] * 5, "MaxProcs"),
+        ("; MaxNodes: 2\n", [1.0] * 2, "MaxNodes"),
+        ("; MaxNodes: 2\n; MaxProcs: 8\n", [4.0] * 2, "MaxNodes and MaxProcs"),
+    ):
+        found = read(write(path, one, header=header))
+        assert [m["cpus"] for m in found["machines"]] == cpus
+        assert found["origin"]["real"][0] == f"machines: {real} of the header"
+        assert (alone in found["origin"]["filled"]) == (" and " not in real)
     for header, text in (
         ("; Computer: x\n", "has neither MaxNodes nor MaxProcs: give a table"),
         ("; MaxNodes: 3\n; MaxProcs: 8\n", "8 processors are not shared alike by 3 machines"),
