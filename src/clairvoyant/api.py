@@ -417,8 +417,9 @@ def _known(function: Callable[..., Any], options: Mapping[str, Any], what: str) 
     """Return the options if the function takes each of them; refuse the first that it does not."""
     parameters = inspect.signature(function).parameters.values()
     names = [p.name for p in parameters if p.kind is p.KEYWORD_ONLY]
+    anything = any(p.kind is p.VAR_KEYWORD for p in parameters)
     for name in options:
-        if name not in names:
+        if name not in names and not anything:
             raise InputError(
                 f"{name}: {what} takes no such option; it takes {', '.join(names)}{did_you_mean(name, names)}"
             )

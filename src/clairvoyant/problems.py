@@ -656,6 +656,10 @@ def _place_of_oracle(name: str, oracle: Any) -> tuple[str, str]:
         raise PluginError(
             f"an oracle is a {type(oracle).__name__}, not a clairvoyant.oracles.base.OracleEntry"
         )
+    taken = inspect.signature(oracle.function).parameters
+    lacks = [option for option in ("gap", "time_limit", "progress") if option not in taken]
+    if lacks and all(one.kind is not one.VAR_KEYWORD for one in taken.values()):
+        raise PluginError(f"oracle {name!r}: its function does not take {', '.join(lacks)}")
     return oracle.problem, name
 
 

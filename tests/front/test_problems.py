@@ -264,7 +264,12 @@ def test_policies_oracles_and_claims_are_added_to_what_is_there(
         Entry("of-nothing", type("Lost", (Lazy,), {"traits": Traits(problem="chess")})),
         Entry("twice", type("Again", (Lazy,), {})),
     ]
-    entries["oracles"] = [Entry("again", replace(ORACLES["stationary"])), Entry("no-oracle", GOOD)]
+    deaf = replace(ORACLES["stationary"], function=lambda _instance, *, gap=0.0: gap)
+    entries["oracles"] = [
+        Entry("again", replace(ORACLES["stationary"])),
+        Entry("no-oracle", GOOD),
+        Entry("deaf", deaf),
+    ]
     entries["claims"] = [
         Entry("no-claim", GOOD),
         Entry("no-id", replace(CLAIM, id="allocation")),
@@ -288,6 +293,7 @@ def test_policies_oracles_and_claims_are_added_to_what_is_there(
         "'twice' is left out: another distribution adds 'lazy' to 'allocation' already",
         "'drf' is left out: a policy of 'allocation' has this name already",
         "'no-oracle' is left out: an oracle is a Problem, not a clairvoyant.oracles.base.OracleEntry",
+        "'deaf' is left out: oracle 'deaf': its function does not take time_limit, progress",
         "'no-claim' is left out: a claim is a Problem, not a clairvoyant.Claim",
         "'no-id' is left out: 'allocation' is not of the form problem/name",
     ]
