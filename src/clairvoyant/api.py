@@ -358,6 +358,8 @@ def make_policy(text: str, problem: str | None = None) -> Any:
         for a module or a class of one's own that cannot be used, saying where it fails.
     """
     wanted = locating.own(text) if isinstance(text, str) else None
+    if wanted is None and isinstance(text, str) and text.endswith(".py"):
+        raise InputError(f"policy: {text!r} names no class; write {text}:Class")
     known = {one.name for one in policies().values()}
     if wanted is None or wanted.where in known:
         return named.make(text, policies(problem), problem, lambda: [*policies().values()])

@@ -354,6 +354,7 @@ def test_what_no_other_process_can_tell_is_refused_by_its_name(there: Path) -> N
     ("text", "message"),
     [
         ("ogasch:Mine", "'ogasch' is neither a policy nor a module; did you mean 'ogasched'?"),
+        ("mine_for_tests.py", "policy: 'mine_for_tests.py' names no class; write mine_for_tests.py:Class"),
         ("mine_for_tests:Mini", "mine_for_tests has no class 'Mini'; did you mean 'Mine'?"),
         ("away/nowhere.py:Mine", "away/nowhere.py: cannot be read: No such file or directory"),
         ("away/broken_one.py:Mine", "broken_one.py, line 2, in <module>: NameError: name 'undefined' is not"),
