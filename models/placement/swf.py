@@ -77,15 +77,11 @@ def from_swf(
     start, count = whole("first", first, 0), None if jobs is None else whole("jobs", jobs, 0)
     text, where = read_text(path_of("path", path)), str(path)
     real: tuple[str, ...]
-    filled: tuple[str, ...] = ()
     if machines is None:
-        stands, said = _of_header(text, kind, where)
-        real = (f"machines: {' and '.join(said)} of the header",)
-        if len(said) < 2:
-            filled = ("machines: one processor each, as the header has but one of MaxNodes and MaxProcs",)
+        stands, real, filled = _of_header(text, kind, where)
     else:
         kinds = read_machines(machines, {})
-        stands, real = machine_rows(kinds), kinds.real
+        stands, real, filled = machine_rows(kinds), kinds.real, ()
     log, dropped = _kept(_lines(text, where), sum(int(one[kind]) for one in stands))
     there = len(log["submit"])
     if start > there:
@@ -175,8 +171,10 @@ def _kept(log: dict[str, np.ndarray], most: float) -> tuple[dict[str, np.ndarray
     return kept | {"instances": kept["instances"].astype(np.int64)}, dropped
 
 
-def _of_header(text: str, kind: str, where: str) -> tuple[list[dict[str, Any]], list[str]]:
-    """Return the machines that the comments at the beginning of a log tell of, and which of them do."""
+def _of_header(
+    text: str, kind: str, where: str
+) -> tuple[list[dict[str, Any]], tuple[str, ...], tuple[str, ...]]:
+    """Return the machines that the comments at the beginning of a log tell of, what is real and what not."""
     said: dict[str, str] = dict(re.findall(r"^;\s*(MaxNodes|MaxProcs):\s*(\d{1,9})\b", text, re.MULTILINE))
     if not said:
         raise InputError(f"{where}: the header has neither MaxNodes nor MaxProcs: give a table of machines")
@@ -189,4 +187,6 @@ def _of_header(text: str, kind: str, where: str) -> tuple[list[dict[str, Any]], 
             f"{where}: MaxProcs: {procs} processors are not shared alike by {nodes} machines: give a table"
         )
     stands = [{name: procs // nodes if name == kind else 0 for name in RESOURCES} for _ in range(nodes)]
-    return stands, sorted(said)
+    alone = "machines: one processor each, as the header has but one of MaxNodes and MaxProcs"
+    real = f"machines: {' and '.join(sorted(said))} of the header"
+    return stands, (real,), (alone,) if len(said) < 2 else ()

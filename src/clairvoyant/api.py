@@ -90,7 +90,7 @@ def generate(problem: str, size: str = "default", seed: int = 0, **options: Any)
     record = find(problem)
     function = record.part("generate")
     made = function(size, seed, **_known(function, options, f"generate {problem!r}"))
-    if not isinstance(made, record.part("instance")):
+    if not isinstance(made, Instance):
         raise PluginError(f"problem {record.name!r}: generate returned {made!r:.60}, which is no instance")
     return made
 
