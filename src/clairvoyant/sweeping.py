@@ -106,7 +106,8 @@ def _contents(file: str | None, trace: str | None) -> str:
 def _made(recipe: str, digest: str) -> Instance:
     instance = Recipe(**json.loads(recipe)).make()
     if instance.digest() != digest:
-        raise InputError(f"instance: digest {instance.digest()} is not the expected {digest}")
+        why = "its file, traces or generator have changed, or the generator does not obey its seed"
+        raise InputError(f"instance: digest {instance.digest()} is not {digest}, as it was planned: {why}")
     return instance
 
 

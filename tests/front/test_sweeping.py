@@ -405,7 +405,7 @@ def test_a_row_that_does_not_say_what_it_is_of_is_left_out(
 
 def test_an_instance_that_is_not_the_expected_one_is_refused() -> None:
     recipe = {"problem": "allocation", "options": {"size": "tiny"}}
-    with pytest.raises(InputError, match="is not the expected feed"):
+    with pytest.raises(InputError, match="is not feed, as it was planned: its file, traces or generator"):
         sweeping.played({"recipe": recipe, "digest": "feed"}, lambda _fraction: None)
 
 
