@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
@@ -185,45 +184,49 @@ def below(small: float, large: float) -> bool:
 CAPACITY = 1000
 """Of the machine of :func:`rising`."""
 
-SMALL_JOBS = (100, 1e30, 1)
+SMALL_JOBS = (100, 1e30, 1, 1)
 """Of :func:`rising`: jobs that take 1 % of the machine at most, which Appendix E.B may call much less."""
 
 
-def rising(parts: int, highest: float, last: int) -> tuple[AdmissionInstance, float]:
+def rising(parts: int, highest: float, last: int, server: int = 0) -> tuple[AdmissionInstance, float]:
     """Return jobs with rising utilities that OASiS takes until better ones do not fit, and the optimum.
 
     Where ``highest`` is more than a file may hold, all utilities are scaled down, which changes no ratio.
 
-    A job takes 1 / ``parts`` of the only machine, and is worth barely more than it costs, at least 1. A job
-    that takes ``last`` thousandths follows before the last place is filled, so that this place is too small
-    for any of the ``parts`` jobs worth ``highest`` that come at the end; 0: the machine is filled.
+    A job takes 1 / ``parts`` of the only machine, and is worth barely more than it costs, at least 1 for this
+    size. A job that takes ``last`` thousandths follows before the last place is filled, so that this place is
+    too small for any of the ``parts`` jobs worth ``highest`` that come at the end; 0: the machine is filled.
+    Each takes ``server`` thousandths of the machine for parameter servers, whose prices are left out if 0.
     """
-    size = CAPACITY // parts
-    share, least = size / CAPACITY, last / CAPACITY or size / CAPACITY
-    scale = min(1.0, 1e8 / highest)
-    low = math.log(0.25 * least / share)  # L is a quarter of the least volume times the least unit utility
-    span = math.log(highest / share) - low
-
-    def value(taken: int, demand: int) -> float:
-        """Return a utility just above the cost, and of at least 1 for the size of the others."""
-        price = math.exp(low + span * taken / CAPACITY)
-        return demand / CAPACITY * max(1.0 / share, price * (1.0 + 1e-6))
-
-    taken, jobs = 0, []
-    while taken + size <= CAPACITY - (size if last else 0):
-        jobs.append(plain_job(size, 0, scale * min(highest, value(taken, size))))
-        taken += size
-    if last:
-        jobs.append(plain_job(last, 0, scale * value(taken, last)))
-    jobs += [plain_job(size, 0, scale * highest)] * parts
+    size, scale = CAPACITY // parts, min(1.0, 1e8 / highest)
+    demands = [size] * ((CAPACITY - (size if last else 0)) // size) + [last] * bool(last)
+    taken, best = np.cumsum([0, *demands[:-1]]), scale * highest
     note = f"rising utilities up to {highest:g}, shares of 1/{parts}, a last job of {last}/{CAPACITY}"
-    return cluster(jobs, CAPACITY, 0.0, origin=note), parts * scale * highest
+
+    def made(worths: Iterable[float]) -> AdmissionInstance:
+        given = zip([*demands, *[size] * parts], [*worths, *[best] * parts], strict=True)
+        jobs = [plain_job(demand, server, worth) for demand, worth in given]
+        return cluster(jobs, CAPACITY, CAPACITY if server else 0.0, origin=note)
+
+    least = scale * np.array(demands) / size
+    worths = least
+    for _ in range(20):  # prices depend on utilities, by their ends alone: few passes suffice
+        r = made(worths).announced
+        span = r.upper_workers[0] - r.lower_workers
+        cost = np.array(demands) * np.exp(r.lower_workers + span * taken / CAPACITY)
+        if server:
+            used = server * np.arange(len(demands)) / CAPACITY
+            cost += server * np.exp(r.lower_servers + (r.upper_servers[0] - r.lower_servers) * used)
+        before, worths = worths, np.minimum(best, np.maximum(least, cost / CAPACITY * (1.0 + 1e-6)))
+        if (worths == before).all():
+            return made(worths), parts * best
+    raise RuntimeError(f"{note}: utilities and prices do not settle")
 
 
 @cache
-def rising_run(parts: int, highest: float, last: int, steep: bool = False) -> Played:
+def rising_run(parts: int, highest: float, last: int, server: int = 0, *, steep: bool = False) -> Played:
     """Return the run on rising utilities."""
-    instance, best = rising(parts, highest, last)
+    instance, best = rising(parts, highest, last, server)
     return run(instance, (best, best), steep)
 
 
@@ -233,7 +236,7 @@ def rising_runs(context: Context, steep: bool = False) -> dict[int, list[Played]
     every = context.pick((5, 10), (2, 5, 10, 20, 100), (2, 4, 5, 10, 20, 50, 100))
     return {
         n: [
-            rising_run(n, 10.0**power, last, steep)
+            rising_run(n, 10.0**power, last, steep=steep)
             for power in powers
             for last in sorted({0, max(1, CAPACITY // n // 10), max(1, CAPACITY // n // 2)})
         ]

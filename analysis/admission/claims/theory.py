@@ -93,7 +93,8 @@ def theorem_4(context: Context) -> Finding:
         ),
         counterexample=small.instance,
         assumes="Appendix E.B takes the demand of a job to be much smaller than the capacity: here it is 1 % "
-        "at most. That share is small, but not when it is multiplied by alpha, as the proof needs.",
+        "at most, for parameter servers 0.1 %. That share is small, but not when it is multiplied by alpha, "
+        "as the proof needs.",
         remark="In the simple instances a worker takes little of a machine, which is assumed before "
         "Definition 2, but a job 60 %. There the ratio grows with F, alpha with ln F, and who does not know "
         "F can do no better: without the first job they may end with nothing.",

@@ -8,7 +8,7 @@ LEDGER: dict[str, tuple[str, ...] | str] = {
     "(3)": ("printed-sums", "reward-misaligned", "reward-trained"),
     "(4)": ("scalable",),
     "(5)": ("gate",),
-    "(6)": ("figure-5-heads",),
+    "(6)": "definition",
     **dict.fromkeys(("(7)", "(8)"), ("priority-probability",)),
     **dict.fromkeys(("(9)", "(10)"), ("history-rows",)),
     "(11)": ("matern-psd", "matern-smooth"),

@@ -219,7 +219,8 @@ def proposition_2(_context: Context) -> Finding:
         holds_if(abs(one - two) < 1e-6),
         "No beta makes the exponential equal to (12) on two graphs: what matches depends on the graph.",
         table("(12) with lambda = 0.5 on two machines, each graph with itself", heads, rows),
-        assumes="Sums over the entries are compared, as (12) is a number and exp(beta P1 (x) P2) a matrix.",
+        assumes="Sums over the entries are compared, as (12) is a number and exp(beta P1 (x) P2) a matrix. "
+        "Graphs are divided by M; their two machines are apart (half the identity) or alike (all one half).",
         proof="Where all rows of P1 (x) P2 have the sum delta, beta must be -log(1 - lambda delta) / delta, "
         "which increases with delta: see the table.",
     )

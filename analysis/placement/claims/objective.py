@@ -54,6 +54,13 @@ def first_probability(ahead: float, variance: float, jobs: int) -> float:
     return float((weight * below).sum() / weight.sum())
 
 
+def variance_of(probability: float, jobs: int) -> float:
+    """Return the variance for which a score of that mean is the largest with that probability."""
+    from scipy.optimize import brentq
+
+    return float(brentq(lambda v: first_probability(probability, v, jobs) - probability, 0.01, 1.0))
+
+
 @claim(
     "priority-probability",
     "(7), (8), Sec. 5.5, Figure 6(a)",
@@ -65,21 +72,21 @@ def priority_probability(_context: Context) -> Finding:
 
     Exact probabilities for normal scores, by the number of jobs and the variance, to two digits.
     """
-    variances = (0.1, 0.5, 0.99)
-    rows = [(n, *(first_probability(0.69, v, n) for v in variances)) for n in (2, 5, 10, PENDING)]
-    heads = " | ".join(["jobs", *(f"Sigma = {v:g}" for v in variances)])
+    variances, many = (0.1, 0.5, 0.99), (2, 5, 10, PENDING)
+    rows = [(n, *(first_probability(0.69, v, n) for v in variances), variance_of(0.69, n)) for n in many]
+    heads = " | ".join(["jobs", *(f"Sigma = {v:g}" for v in variances), "Sigma for which it is 0.69"])
+    tried = [(n, v) for n, *_, found in rows for v in (*variances, found)]
     agree = {
-        f"{n} jobs, Sigma = {v:g}": abs(p - 0.69) < 0.005
-        for n, *found in rows
-        for v, p in zip(variances, found, strict=True)
+        f"{n} jobs, Sigma = {v:.3g}": abs(first_probability(0.69, v, n) - 0.69) < 0.005 for n, v in tried
     }
     return finding(
         holds_if(all(agree.values()), Verdict.UNDETERMINED if any(agree.values()) else Verdict.REFUTED),
-        f"In {sum(agree.values())} of {len(agree)} readings it is: that depends on the jobs and on their "
-        "variance.",
+        "0.69 is the probability of being first for one variance per number of jobs, which the text does not "
+        "give, and not for others.",
         table("Probability that a score with mean 0.69 is the largest, others with 0", heads, rows),
         signs={"0.69 is the probability": agree},
-        assumes="Scores are independent and normal, with the means and variances of (8).",
+        assumes="0.69 is the mean of the score. Scores are independent and normal, by (8), those of other "
+        "jobs with mean 0.",
         proof="By (7) and (8) the score is any number, and nothing makes scores add up to 1: see the table.",
     )
 

@@ -443,11 +443,12 @@ def _figure_13(context: Context) -> Finding:
     study, times = over_time(context)
     note = "the first port is worth 1 and the second 0: HSWF never leaves the first, ESDP explores"
     return study.finding(
-        "ESDP earns more over longer horizons; whether it is ahead of the baselines depends on how many jobs "
-        "arrive.",
+        "ESDP earns more over longer horizons; it is behind baselines only if it plans for all ports and few "
+        "jobs arrive.",
         [study.rises(ESDP), *study.leads(ESDP, OTHERS)],
         study.figure("figure-13", "Average AOU by T.", "horizon T (slots)", times),
         counterexample=one_device([(0, 0), (1, 0)], [1.0, 0.0], 8, note),
         remark="As a statement about the model, and not about the settings of Sec. 4, it is false: with two "
-        "ports at one device, the first worth 1 and the second 0, who explores loses to HSWF.",
+        "ports at one device, the first worth 1 and the second 0, who explores loses to HSWF, which takes the "
+        "first of channels that look alike.",
     )

@@ -95,6 +95,7 @@ def _gang_sound(context: Context) -> Finding:
         {"infeasible decisions": infeasible}
         | {"growth exponent of the regret": exponent.mean, "growth exponent, high (95 %)": exponent.high},
         small=context.quick,
+        assumes="ESDP with g = ln t, without rounding of the index, and planning for the ports with jobs.",
         remark="The maximisation is a 0/1 program and no longer a knapsack: the polynomial time of the "
         "printed recursion does not carry over.",
     )
