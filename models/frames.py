@@ -41,7 +41,8 @@ GIGABYTES = {
 }
 """Units of memory, in GB; the 7 % between GB and GiB are not corrected."""
 
-UNITS = {"moment": SECONDS, "span": SECONDS, "memory": GIGABYTES, "slots": SECONDS}
+SLOTS = {"slot": 1.0, "slots": 1.0}
+UNITS = {"moment": SECONDS, "span": SECONDS, "memory": GIGABYTES, "slots": SLOTS | SECONDS}
 UNITS |= {"whole": {}, "amount": {}, "name": {}}
 """What columns may be: a point in time, a length of time, memory, a number of slots, a whole number, any
 number, a name. Slots have no unit: those of time are known, and refused."""
@@ -362,17 +363,17 @@ def _shown(cell: Any) -> str:
 
 def _place(frame: DataFrame[Any], one: Wanted, given: Mapping[str, str], what: str) -> tuple[str | None, str]:
     """Return the column of the table or the number for all rows, None if there is none, and its unit."""
-    place, unit = _found(frame, one, given, what)
-    if unit and one.kind == "slots":
-        why = (
-            f"{one.name} is a number of slots, not of {unit!r}; convert it, and give the column another name"
-        )
+    place, unit = _column_of(frame, one, given, what)
+    if one.kind == "slots" and unit not in ("", *SLOTS):
+        why = f"{one.name} is a number of slots, not of {unit!r}; convert it, and name the column otherwise"
         raise InputError(f"{what}: {place}: {why}")
     return place, unit
 
 
-def _found(frame: DataFrame[Any], one: Wanted, given: Mapping[str, str], what: str) -> tuple[str | None, str]:
-    """Return the same, for whatever unit."""
+def _column_of(
+    frame: DataFrame[Any], one: Wanted, given: Mapping[str, str], what: str
+) -> tuple[str | None, str]:
+    """Return column or number, and its unit, whether that may be so or not."""
     units = UNITS[one.kind]
     if one.name in given:
         place, unit = str(given[one.name]), ""
@@ -382,7 +383,8 @@ def _found(frame: DataFrame[Any], one: Wanted, given: Mapping[str, str], what: s
         if place not in frame.columns and not number:
             raise InputError(f"{what}: no column {place!r}{did_you_mean(place, frame.columns)}")
         if unit and unit not in units:
-            known = f"is not one of {', '.join(units)}" if units else "is given, but it has no unit"
+            able = SLOTS if one.kind == "slots" else units
+            known = f"is not one of {', '.join(able)}" if able else "is given, but it has no unit"
             raise InputError(f"columns: {one.name}: {unit!r} {known}")
         return place, unit or unit_in(place, units)
     found = {place: unit_in(place, units) for place in frame.columns}

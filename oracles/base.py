@@ -53,8 +53,9 @@ ROUNDED = 2.0**-50
 """The part of gains and charges, where they cancel, that their rounding takes from a value or adds to it."""
 
 
-CONTRADICTS = 1e-6
-"""By so much relative to them a value is not beyond its bound by rounding, nor proved."""
+CONTRADICTS, NEXT_TO_0 = 1e-6, 1e-9
+"""A value that is further beyond its bound than this part of either, and than the second number, is so by no
+rounding, and one that is so far from it is not proved."""
 
 
 VERIFIED = "certificate verified"
@@ -329,7 +330,7 @@ def vipr_writer(problem: str, oracle: str, writer: ViprWriter | None) -> ViprWri
 
 
 def relative_gap(value: float, bound: float, scale: float = 0.0) -> float:
-    """Return (bound - value) / max(scale, |bound|), at least 0; infinity for one from 0 or infinity itself.
+    """Return (bound - value) / max(scale, |bound|), at least 0; infinite if that is 0, or the bound infinite.
 
     No number in it is absolute: with all rewards multiplied, and so the scale, it stays the same.
     """
@@ -604,21 +605,40 @@ class Incumbent(ABC, Generic[Decision, Number]):
         )
 
 
+def _finite(number: Real) -> bool:
+    """Return whether a number is finite as a float."""
+    try:
+        return math.isfinite(number)
+    except OverflowError:
+        return False
+
+
 def _contradiction(found: Optimum[Any], minimised: bool) -> str:
     """Return what no optimum can have, whoever found it; nothing if it may be one."""
-    value, bound = found.value, found.bound
-    for name, number in {"value": value, "bound": 0.0 if bound is None else bound}.items():
-        if isinstance(number, bool) or not isinstance(number, Real) or math.isnan(number):
-            return f"{name}: {number!r} is not a number"
-    if not math.isfinite(value):
-        return f"value: {value!r} is not a finite number"
+    numbers = {"value": found.value, "bound": found.bound, "scale": found.scale}
+    for name, number in numbers.items():
+        if number is None and name == "bound":
+            continue
+        if isinstance(number, bool) or not isinstance(number, Real):
+            return f"{name}: {number!r:.60} is not a number"
+        if not _finite(number) and (name != "bound" or number != number):
+            return f"{name}: {number!r:.60} is not a finite number"
+    if not isinstance(found.why_stopped, WhyStopped):
+        return f"why_stopped: {found.why_stopped!r:.60} is no WhyStopped"
     if bool(found.minimised) != minimised:
         return f"minimised: {found.minimised!r}, but of its instance it is {minimised}"
-    if bound is not None:
-        beyond = bound - value if minimised else value - bound
-        if beyond > CONTRADICTS * max(found.scale, abs(value), abs(bound) if math.isfinite(bound) else 0.0):
-            return f"value: {value:.9g} is beyond its bound, {bound:.9g}"
-    if found.why_stopped is WhyStopped.PROVED and (found.gap is None or found.gap > CONTRADICTS):
+    value, bound, scale = (
+        float(found.value),
+        math.inf if found.bound is None else float(found.bound),
+        found.scale,
+    )
+    apart = bound - value if found.bound is None or not minimised else value - bound
+    slack = NEXT_TO_0 + CONTRADICTS * max(
+        float(scale), abs(value), abs(bound) if abs(bound) < math.inf else 0.0
+    )
+    if apart < -slack:
+        return f"value: {value:.9g} is beyond its bound, {bound:.9g}"
+    if found.why_stopped is WhyStopped.PROVED and apart > slack:
         return f"why_stopped: it is {found.why_stopped.value}, but the gap is {found.gap}"
     return ""
 

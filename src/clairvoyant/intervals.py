@@ -108,14 +108,15 @@ def interval_of(problem: str, total: float, optimum: Optimum, *, possible: bool 
 
 def _ratio_of(record: Problem, optimum: Optimum, total: float) -> tuple[float, float]:
     """Return the two ends of a ratio; a PluginError if they are no interval."""
-    found = record.part("ratio")(optimum, total)
+    found, why = record.part("ratio")(optimum, total), "is no pair (low, high) of numbers"
     try:
-        low, high = map(float, found)
-    except (TypeError, ValueError):
+        low, high = map(float, found if isinstance(found, tuple | list) else ())
+    except (TypeError, ValueError, OverflowError):
         low = high = math.nan
-    if math.isnan(low) or math.isnan(high) or low > (1.0 + CONTRADICTION) * high:
-        why = f"{found!r:.60} for a total of {total:.9g} is no pair (low, high)"
-        raise PluginError(f"problem {record.name!r}: ratio: {why}")
+    if low - high > CONTRADICTION * max(1.0, abs(low), abs(high)):
+        low, why = math.nan, "has its low end above the high one"
+    if math.isnan(low) or math.isnan(high):
+        raise PluginError(f"problem {record.name!r}: ratio: {found!r:.60} for a total of {total:.9g} {why}")
     return low, high
 
 

@@ -624,7 +624,10 @@ def _check(problem: Any, taken: Mapping[str, Problem]) -> None:
     if problem.has("template") and not isinstance(problem.part("template"), str):
         raise PluginError("template: it is no text")
     if problem.has("generate"):
-        inspect.signature(problem.part("generate")).bind("tiny", 0)  # raises an error if it takes no such two
+        try:
+            inspect.signature(problem.part("generate")).bind("tiny", 0)
+        except TypeError as error:
+            raise PluginError(f"generate: it does not take a size and a seed: {error}") from error
     for policy in problem.part("policies").values():
         _place_of_policy("", policy)
     for name, oracle in problem.part("oracles").items() if problem.has("oracles") else ():

@@ -465,6 +465,16 @@ def test_an_episode_that_shows_what_is_to_come_is_found_in_whatever_form(
         assert said.endswith("AllocationInstance and its episode show what nobody may know yet")
 
 
+def test_feedback_that_shows_what_is_to_come_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Telling(SlotEpisode):
+        def apply(self, decision: Any, *, enforce: bool = True) -> Any:
+            outcome = super().apply(decision, enforce=enforce)
+            return type(outcome)(outcome.reward, outcome.feasible, int(self._instance.arrivals.sum()))
+
+    said = fault_of(monkeypatch, Telling, "no_peeking", Fairness)
+    assert "the feedback of event 0 of instance" in said
+
+
 def test_an_episode_that_fails_is_no_fault_of_the_policy(monkeypatch: pytest.MonkeyPatch) -> None:
     class Failing(SlotEpisode):
         def apply(self, decision: Any, *, enforce: bool = True) -> Any:
@@ -477,7 +487,35 @@ def test_an_episode_that_fails_is_no_fault_of_the_policy(monkeypatch: pytest.Mon
     assert "Probable cause: start() or decide()" in failure(Bad, "feasible_decisions")
     said = fault_of(monkeypatch, Failing, "feasible_decisions", Fairness)
     assert "ZeroDivisionError on instance" in said
-    assert said.endswith(": by zero, in the episode of AllocationInstance")
+    assert ": by zero, in the episode of AllocationInstance, which is to refuse" in said
+
+    def fails(_self: AllocationInstance, _sees: frozenset[str]) -> Any:
+        raise ZeroDivisionError("by zero")
+
+    monkeypatch.setattr(AllocationInstance, "episode", fails)
+    with pytest.raises(ProblemCheckError, match="by zero, in the episode of AllocationInstance"):
+        dict(policy_checks(Fairness))["feasible_decisions"]()
+
+
+def test_an_error_of_a_policy_inside_of_the_episode_is_its_own_fault() -> None:
+    class Given(Fairness):
+        def decide(self, observation: Observation) -> Any:
+            return np.full(3, np.nan)  # which the episode refuses
+
+    said = failure(Given, "feasible_decisions")
+    assert "InputError" in said
+    assert said.startswith("policy ")
+
+
+def test_a_future_that_fails_the_episode_is_the_fault_of_the_problem(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Counting(SlotEpisode):
+        def __iter__(self) -> Iterator[Observation]:
+            if self._instance.arrivals[-1].sum() % 2:
+                raise ZeroDivisionError("odd")
+            return super().__iter__()
+
+    said = fault_of(monkeypatch, Counting, "no_peeking", Idle)
+    assert "ZeroDivisionError on instance" in said
 
 
 def test_what_a_policy_makes_of_what_it_is_handed_is_its_own_fault() -> None:
@@ -819,5 +857,11 @@ def test_a_json_form_that_leaves_something_out_is_found(monkeypatch: pytest.Monk
     monkeypatch.setattr(AllocationInstance, "to_dict", cut)
     said = failure(Fairness, "reproducible")
     assert "and the one that is made from its JSON form show or pay something else" in said
+
+    def lacking(self: AllocationInstance) -> dict[str, Any]:
+        return {name: value for name, value in whole(self).items() if name != "arrivals"}
+
+    monkeypatch.setattr(AllocationInstance, "to_dict", lacking)
+    assert "something else (InputError: arrivals: missing field)" in failure(Fairness, "reproducible")
     monkeypatch.undo()
     dict(policy_checks(Fairness))["reproducible"]()

@@ -1,6 +1,8 @@
 """A kit made from a generator alone: it finds what it can, and says by name what it cannot look at."""
 
 import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
 from functools import partial
 from itertools import count
 from types import SimpleNamespace
@@ -14,7 +16,7 @@ from clairvoyant.models.allocation.episode import SlotEpisode
 from clairvoyant.models.allocation.generate import generate
 from clairvoyant.models.allocation.instance import AllocationInstance
 from clairvoyant.models.allocation.setting import Observation, Setting
-from clairvoyant.models.base import InputError
+from clairvoyant.models.base import InputError, Instance, Origin, Outcome, frozen
 from clairvoyant.online.allocation import POLICIES, Fairness
 from clairvoyant.online.base import Traits
 from clairvoyant.problems import PluginError
@@ -166,7 +168,9 @@ def test_an_instance_that_raises_another_error_is_the_fault_of_its_problem(kit: 
 
     with (
         mock.patch.object(AllocationInstance, "from_dict", refuse),
-        pytest.raises(ProblemCheckError, match=r"from_dict raises ValueError: no slots at all\. What is no"),
+        pytest.raises(
+            ProblemCheckError, match="from_dict raises ValueError: no slots at all; of what is no instance"
+        ),
     ):
         kit.degenerate()
 
@@ -175,16 +179,118 @@ def test_an_instance_that_raises_another_error_is_the_fault_of_its_problem(kit: 
     ("rows", "found"),
     [
         ([[1, 2], [3, 4]], [[[1, 2], [3, 4]]]),
-        ([[1, 2], [3], []], [[1, 2, 3]]),
-        ([[[1, 2], [3, 4, 5]], [[6, 7]]], [[1, 2, 3, 4, 5, 6, 7]]),
+        ([[1, 2], [3], []], []),
+        ([[[1], [2]], [[1, 2], [3]]], []),
         ([{"p": 1}, {"p": 2, "w": 3}, {"w": 4}], [[1, 2], [3, 4]]),
-        ([{"p": "a"}, {"p": 2}], [[2]]),
+        ([{"p": "a"}, {"p": 2}], []),
         ([], []),
     ],
 )
-def test_numbers_of_events_of_any_shape_are_looked_for(rows: list[Any], found: list[Any]) -> None:
+def test_numbers_of_events_of_one_shape_are_looked_for(rows: list[Any], found: list[Any]) -> None:
     told = SimpleNamespace(revealed=("rows",), to_dict=lambda: {"rows": rows})
     assert [one.tolist() for one in _secrets(told)] == found  # type: ignore[arg-type]
+
+
+@dataclass(frozen=True)
+class Lots:
+    """What is seen of an event of the problem below: an array of any length, and what has no fields."""
+
+    lots: np.ndarray
+
+
+class Bare:
+    """The same, without fields, a value to print, or attributes that can be set."""
+
+    __slots__ = ("lots",)
+
+    def __init__(self, lots: np.ndarray) -> None:
+        object.__setattr__(self, "lots", lots)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        raise AttributeError(name)
+
+
+class Market(Instance):
+    """Events are lists of numbers of any length; a decision is the number that is taken."""
+
+    problem = "market"
+    revealed = ("lots",)
+    seen: Any = Lots
+
+    def __init__(self, lots: Any) -> None:
+        self.setting, self.lots = None, [list(map(float, one)) for one in lots]
+        self.origin = Origin("made by hand")
+
+    def to_dict(self) -> dict[str, Any]:
+        return {"problem": self.problem, "version": 1, "lots": self.lots}
+
+    @classmethod
+    def from_dict(cls, data: Any) -> "Market":
+        return cls(data["lots"])
+
+    def episode(self, sees: frozenset[str]) -> Any:
+        assert not sees
+        return Stall(self)
+
+    def violations(self, decision: Any) -> list[Any]:
+        assert decision is not None
+        return []
+
+
+class Stall:
+    """A pass through a market."""
+
+    def __init__(self, market: Market) -> None:
+        self._market = market
+
+    def __iter__(self) -> Iterator[Any]:
+        for lot in self._market.lots:
+            yield self._market.seen(frozen(np.array(lot)))
+
+    def apply(self, decision: Any, *, enforce: bool = True) -> Outcome:
+        assert enforce
+        return Outcome(float(decision), True, None)
+
+
+class Taker:
+    """Takes the largest number."""
+
+    name, traits = "taker", Traits("market")
+
+    def start(self, setting: Any, rng: np.random.Generator) -> None:
+        pass
+
+    def decide(self, seen: Any) -> float:
+        return float(seen.lots.max(initial=0.0))
+
+
+def draw_market(_size: str, seed: int) -> Market:
+    rng = np.random.default_rng(seed)
+    return Market([rng.random(int(rng.integers(1, 5))).tolist() for _ in range(12)])
+
+
+@pytest.mark.parametrize("seen", [Lots, Bare])
+def test_a_correct_problem_with_events_of_any_length_passes(
+    seen: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Market, "seen", seen)
+    kit = generic_kit("market", draw_market)
+    assert {"holds_no_instance", "nothing_handed_over"} <= kit.unchecked.keys()
+    assert failing(Taker, kit) == set()
+
+
+def test_what_such_a_problem_shows_beside_its_fields_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    for at in range(2):
+
+        def leak(self: Stall, at: int = at) -> Iterator[Any]:
+            for lot in self._market.lots:
+                seen = (Lots, Bare)[at](frozen(np.array(lot)))
+                more = {"lots": frozen(np.array([*lot, len(self._market.lots)]))}
+                object.__setattr__(seen, *(("more", more) if at == 0 else ("lots", more["lots"])))
+                yield seen
+
+        monkeypatch.setattr(Stall, "__iter__", leak)
+        assert "no_peeking" in failing(Taker, generic_kit("market", draw_market))
 
 
 def test_what_cannot_be_checked_is_said_by_name(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -65,11 +65,22 @@ def test_a_total_better_than_what_is_proved_is_told_and_no_ratio_of_one(
     assert caplog.text == ""
 
 
-@pytest.mark.parametrize("found", [(math.nan, 2.0), (1.0, math.nan), (5.0, 2.0), 3.0, (1.0, 2.0, 3.0), "ab"])
+@pytest.mark.parametrize("found", [(math.nan, 2.0), (1.0, math.nan), (5.0, 2.0), 3.0, (1.0, 2.0, 3.0), "12"])
 def test_what_is_no_interval_is_no_ratio(found: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Problem, "part", lambda _self, _name: lambda _optimum, _total: found)
-    with pytest.raises(PluginError, match=r"^problem 'placement': ratio: .* for a total of 9 is no pair"):
+    with pytest.raises(
+        PluginError, match=r"^problem 'placement': ratio: .* for a total of 9 (is no pair|has its low)"
+    ):
         interval_of("placement", 9.0, optimum_of(8.0, 7.0, True))
+
+
+@pytest.mark.parametrize(
+    "ends", [(-2.0, -2.0), (-5e12, -5e12), (1e-300, 0.0), (math.inf, math.inf), [1.0, 2.0]]
+)
+def test_any_two_ends_in_order_are_an_interval(ends: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Problem, "part", lambda _self, _name: lambda _optimum, _total: ends)
+    found = interval_of("placement", 9.0, optimum_of(8.0, 7.0, True), possible=False)
+    assert found == (ends[0], max(ends))
 
 
 @given(low=st.floats(-1e3, 1e3), apart=st.floats(0.0, 0.1), optimum=st.floats(-1e4, 1e4))

@@ -8,6 +8,7 @@ import re
 import sys
 from collections.abc import Iterator
 from dataclasses import make_dataclass, replace
+from fractions import Fraction
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -19,6 +20,8 @@ from clairvoyant import api
 from clairvoyant import problems as module
 from clairvoyant import templates as templates
 from clairvoyant.analysis.claim import Claim, Context, Finding, Verdict
+from clairvoyant.analysis.engine.kept import optimum_of
+from clairvoyant.analysis.optima import relied_on
 from clairvoyant.cli.commands import main
 from clairvoyant.models.allocation.instance import AllocationInstance
 from clairvoyant.models.base import InputError
@@ -316,7 +319,7 @@ def test_a_policy_of_a_problem_that_there_is_not_is_left_out_with_one_warning(
 @pytest.mark.parametrize(
     ("generate", "why"),
     [
-        (lambda _seed=0: None, "TypeError: too many positional arguments"),
+        (lambda _seed=0: None, "generate: it does not take a size and a seed: too many positional arguments"),
         (lambda _size, _seed: None, "problem 'theirs': generate returned None, which is no instance"),
     ],
 )
@@ -348,23 +351,29 @@ def test_an_error_in_a_package_of_others_is_told_with_its_place(
     monkeypatch.delitem(sys.modules, "stranger")
 
 
-GIVEN = Optimum(2.0, 2.0, None, WhyStopped.PROVED, "mine", 0.0)
+GIVEN: Any = Optimum(2.0, 2.0, None, WhyStopped.PROVED, "mine", 0.0)
 
 
 @pytest.mark.parametrize(
     ("found", "why"),
     [
         (5, "returned 5, which is no Optimum"),
-        (replace(GIVEN, value=math.nan), "value: nan is not a number"),
+        (replace(GIVEN, value=math.nan), "value: nan is not a finite number"),
         (replace(GIVEN, value=ODD), "value: "),
-        (replace(GIVEN, bound=math.nan), "bound: nan is not a number"),
+        (replace(GIVEN, bound=math.nan), "bound: nan is not a finite number"),
         (replace(GIVEN, value=-math.inf), "value: -inf is not a finite number"),
         (replace(GIVEN, minimised=True), "minimised: True, but of its instance it is False"),
         (replace(GIVEN, value=2.1), "value: 2.1 is beyond its bound, 2"),
         (replace(GIVEN, bound=3.0), "why_stopped: it is proved, but the gap is 0.333"),
         (replace(GIVEN, bound=None), "why_stopped: it is proved, but the gap is None"),
         (replace(GIVEN, bound=math.inf), "why_stopped: it is proved, but the gap is"),
+        (replace(GIVEN, why_stopped="proved"), "why_stopped: 'proved' is no WhyStopped"),
+        (replace(GIVEN, value=10**400), "value: 1000"),
+        (replace(GIVEN, value=Fraction(21, 10)), "value: 2.1 is beyond its bound, 2"),
+        (replace(GIVEN, scale=math.nan), "scale: nan is not a finite number"),
         (replace(GIVEN, value=2.0 + 1e-8), None),
+        (replace(GIVEN, value=2.1, scale=1e6), None),
+        (replace(GIVEN, value=0.0, bound=1e-12), None),
         (replace(GIVEN, bound=math.inf, why_stopped=WhyStopped.TIME_LIMIT), None),
         (replace(GIVEN, bound=None, why_stopped=WhyStopped.ROUNDS), None),
     ],
@@ -383,6 +392,34 @@ def test_an_oracle_of_others_that_contradicts_itself_is_refused(
     else:
         with pytest.raises(OracleError, match=f"^oracle 'mine':? {re.escape(why)}"):
             api.solve(instance, "mine")
+
+
+@pytest.mark.parametrize(("value", "fine"), [(2.0, True), (2.1, False), (1.9, False)])
+def test_where_less_is_better_the_value_is_above_the_bound(
+    entries: dict[str, list[Entry]], value: float, fine: bool
+) -> None:
+    found = replace(GIVEN, value=value, minimised=True)
+    entry = OracleEntry(lambda _instance, **_options: found, "placement", "made up", (), "none")
+    entries["oracles"] = [Entry("mine", entry)]
+    forget()
+    instance = cv.generate("placement", "tiny")
+    asked: list[Any] = [
+        lambda: api.solve(instance, "mine"),
+        lambda: optimum_of("mine", entry, instance, {}),
+        lambda: relied_on("mine", entry, instance),
+    ]
+    for ask in asked:
+        if fine:
+            ask()
+        else:
+            with pytest.raises(OracleError, match=r"^oracle 'mine': (value|why_stopped): "):
+                ask()
+
+
+def test_packages_are_those_of_policies_too(entries: dict[str, list[Entry]]) -> None:
+    entries["policies"] = [Entry("lazy", Lazy)]
+    forget()
+    assert module.packages() == {"stranger"}
 
 
 def test_a_policy_that_is_no_dataclass_has_no_settings(entries: dict[str, list[Entry]]) -> None:

@@ -378,6 +378,25 @@ def test_times_of_jobs_in_slots_are_not_read_in_units_of_time(
         cv.from_table("admission", jobs, **given)
 
 
+def test_times_of_jobs_in_slots_may_say_so() -> None:
+    jobs = {
+        "arrival": [1],
+        "chunks": [1],
+        "priority": [1],
+        "minibatch_time [slots]": [2],
+        "Target (slots)": [3],
+    }
+    found = cv.from_table("admission", jobs, machines={"side": ["worker"]}, horizon=2).to_dict()["jobs"][0]
+    assert (found["minibatch_time"], found["utility"]["target"]) == (2.0, 3.0)
+    late = {**jobs, "due_min": jobs.pop("Target (slots)")}
+    del late["Target (slots)"]
+    with pytest.raises(cv.InputError, match="target is a number of slots, not of 'min'"):
+        cv.from_table("admission", late, machines={"side": ["worker"]}, horizon=2)
+    columns = {"target": "due_min:GB"}
+    with pytest.raises(cv.InputError, match="'GB' is not one of slot, slots"):
+        cv.from_table("admission", late, machines={"side": ["worker"]}, horizon=2, columns=columns)
+
+
 def test_lengths_of_time_are_read_as_clocks_show_them() -> None:
     table = {
         "submit": [0] * 5,

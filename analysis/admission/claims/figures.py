@@ -374,8 +374,8 @@ def _used(who: Contender, case: Case, seed: int) -> float:
     choices=(OPEN_DELAYS, *OPEN_ON_TESTBED),
 )
 def figure_9(context: Context) -> Finding:
-    """On the testbed, too, if less apparently, completion less target time is closest to zero with OASiS, with
-    the smallest variance.
+    """On the testbed, too, if less apparently, completion less target time is closest to zero with OASiS,
+    with the smallest variance.
 
     A simulation with the testbed's machines and jobs like its own; judged like Fig. 4; with Dorm in full
     mode.

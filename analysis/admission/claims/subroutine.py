@@ -347,9 +347,9 @@ def theorem_3(context: Context) -> Finding:
             "optimum of (27) equals that of the knapsack": right,
         },
         table("Loops of DP_COST, T = 2, E = 1", "N | binary digits of N | loops", lines),
-        assumes="The amendment: pseudo-polynomial, in the values of N and E instead of their lengths, and for "
-        "a fixed number of resources: loops over them are not counted, here or in the theorem (Appendix D has "
-        "a factor V, not defined, that it leaves out).",
+        assumes="The amendment: pseudo-polynomial, in the values of N and E instead of their lengths, and "
+        "for a fixed number of resources: loops over them are not counted, here or in the theorem (Appendix "
+        "D has a factor V, not defined, that it leaves out).",
         remark="No algorithm does better unless P = NP: (27) contains the minimum knapsack (a slot is an "
         "item; workers cost the same everywhere, its one parameter server does not). The time for sorting, "
         "which the theorem leaves out, is within its bound only where N E is at least log H and log K.",

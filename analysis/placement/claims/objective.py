@@ -75,7 +75,7 @@ def priority_probability(_context: Context) -> Finding:
     variances, many = (0.1, 0.5, 0.99), (2, 5, 10, PENDING)
     rows = [(n, *(first_probability(0.69, v, n) for v in variances), variance_of(0.69, n)) for n in many]
     heads = " | ".join(["jobs", *(f"Sigma = {v:g}" for v in variances), "Sigma for which it is 0.69"])
-    tried = [(n, v) for n, *_, found in rows for v in (*variances, found)]
+    tried = [(n, v) for n, row in zip(many, rows, strict=True) for v in (*variances, row[-1])]
     agree = {
         f"{n} jobs, Sigma = {v:.3g}": abs(first_probability(0.69, v, n) - 0.69) < 0.005 for n, v in tried
     }

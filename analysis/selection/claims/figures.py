@@ -449,6 +449,6 @@ def _figure_13(context: Context) -> Finding:
         study.figure("figure-13", "Average AOU by T.", "horizon T (slots)", times),
         counterexample=one_device([(0, 0), (1, 0)], [1.0, 0.0], 8, note),
         remark="As a statement about the model, and not about the settings of Sec. 4, it is false: with two "
-        "ports at one device, the first worth 1 and the second 0, who explores loses to HSWF, which takes the "
-        "first of channels that look alike.",
+        "ports at one device, the first worth 1 and the second 0, who explores loses to HSWF, which takes "
+        "the first of channels that look alike.",
     )

@@ -353,8 +353,7 @@ def _all_ports(context: Context) -> Finding:
             "largest binomial tail less (34), eps <= 1.81": tails[1],
             "largest binomial tail less (34), eps > 1.81": tails[2],
         },
-        assumes="One rho for all ports. Of ports with the same sum of rho it is the one for which the product "
-        "of (35) is the largest.",
+        assumes="One rho for all ports: of those with the same sum it makes the product of (35) the largest.",
         remark="With (1 + eps) mu = |L| the exponent -eps^2 mu / 3 of (34) is -(|L| - mu)^2 / (3 mu). (34) "
         "itself is stated for every eps >= 0 and fails for large ones.",
     )
@@ -495,7 +494,8 @@ def _theorem_2_aware(context: Context) -> Finding:
 def _condition(context: Context) -> Finding:
     """The proof of (38) is about all slots with delta(t) <= Delta_min / 4.
 
-    Whether there are any at the sizes of Sec. 4: delta(T) against a quarter of the smallest positive gaps; (38) against what there is to earn.
+    Whether there are any at the sizes of Sec. 4: delta(T) against a quarter of the smallest positive gaps;
+    and (38) against what there is to earn.
     """
     horizon, gaps, shares = 8000.0, [], defaultdict[int, list[float]](list)
     for c, seed in track(context, list(product((2, 12), seeds(context, 1, 2, 10)))):

@@ -65,6 +65,10 @@ def generic_kit(problem: str, generate: Callable[..., Instance]) -> Kit:
         )
     elif len(example.shows) > 1:
         unchecked["no_peeking"] = "of an event that is seen in part, nothing is altered but what follows it"
+    columns = [of for name in example.revealed for of in _columns(example.to_dict()[name])]
+    if sum(1 for _ in _secrets(example)) < len(columns):
+        why = "copies are looked for of events that are numbers, or as many numbers each, alone"
+        unchecked |= dict.fromkeys(("holds_no_instance", "nothing_handed_over"), why)
     if not _drawn_by_streams(tiny, example):
         unchecked["tries_no_seeds"] = "the generator does not draw from clairvoyant.models.draw.streams"
     return Kit(
@@ -81,8 +85,10 @@ def generic_kit(problem: str, generate: Callable[..., Instance]) -> Kit:
 
 
 def _sound(problem: str, tiny: Callable[[int], Instance]) -> Instance:
-    """Return an example; a PluginError if another call gives another one, or what it names is no list."""
+    """Return an example; a PluginError if another call gives another one, or ``revealed`` names no list."""
     example, again = tiny(0), tiny(0)
+    if not isinstance(example, Instance):
+        raise PluginError(f"problem {problem!r}: generate returned {example!r:.60}, which is no instance")
     of, lists = example.revealed, {k: one for k, one in example.to_dict().items() if isinstance(one, list)}
     lacking = [name for name in of if name not in lists]
     why = ""
@@ -116,7 +122,8 @@ def _with(instance: Instance, events: Sequence[tuple[Any, ...]]) -> list[Instanc
     except Exception as error:
         told = f"{type(error).__name__}: {error}"
         raise ProblemCheckError(
-            f"{type(instance).__name__}.from_dict raises {told}. What is no instance is an InputError"
+            f"{type(instance).__name__}.from_dict raises {told}; of what is no instance, it must be an "
+            "InputError"
         ) from error
 
 
@@ -157,15 +164,16 @@ def _altered(
 
 
 def _secrets(instance: Instance) -> Iterator[np.ndarray]:
-    """Yield the numbers of the events, each kind as an array; those of different shape in a row."""
+    """Yield the numbers of the events, each kind as an array, where all have one shape."""
     data = instance.to_dict()
     for name in instance.revealed:
         for column in _columns(data[name]):
-            arrays = [array for array in map(_numbers, column) if array is not None]
-            if len({array.shape for array in arrays}) == 1:
-                yield np.array(arrays)
-            elif arrays:
-                yield np.concatenate([array.reshape(-1) for array in arrays])
+            try:
+                array = np.asarray(column)
+            except ValueError:  # entries of different shape
+                continue
+            if len(array) and array.dtype.kind in "iuf":
+                yield array
 
 
 def _columns(rows: list[Any]) -> Iterator[list[Any]]:
@@ -176,16 +184,6 @@ def _columns(rows: list[Any]) -> Iterator[list[Any]]:
             yield [row[key] for row in known if key in row]
     else:
         yield rows
-
-
-def _numbers(entry: Any) -> np.ndarray | None:
-    """Return an entry as an array if it is made of numbers alone; lists of different length as one list."""
-    if isinstance(entry, list) and len({len(one) if isinstance(one, list) else -1 for one in entry}) > 1:
-        parts = [_numbers(one) for one in entry]
-        known = [part.reshape(-1) for part in parts if part is not None]
-        return np.concatenate(known) if len(known) == len(parts) else None
-    array = np.asarray(entry)
-    return array if array.dtype.kind in "iuf" else None
 
 
 def _drawn_by_streams(tiny: Callable[[int], Instance], example: Instance) -> bool:

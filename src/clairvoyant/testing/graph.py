@@ -150,6 +150,12 @@ def _leaf(value: Any) -> Any:
     return repr(value) if isinstance(value, _VALUES) else id(value)
 
 
+def _held(obj: Any) -> dict[str, Any]:
+    """Return the attributes that an object has of its own, but for caches of what its class computes."""
+    caches = [key for key in getattr(obj, "__dict__", {}) if hasattr(type(obj), key)]
+    return {key: value for key, value in _attributes(obj).items() if key not in caches}
+
+
 def canonical(value: Any) -> Any:
     """Return a form of a decision or observation that is equal exactly where the values are, bit by bit."""
     if isinstance(value, np.ndarray) and value.dtype != object:
@@ -163,5 +169,9 @@ def canonical(value: Any) -> Any:
     if isinstance(value, list | tuple | np.ndarray):
         return "sequence", tuple(canonical(v) for v in value)
     if is_dataclass(value) and not isinstance(value, type):
-        return type(value).__name__, tuple(canonical(getattr(value, f.name)) for f in fields(value))
+        named = {f.name: getattr(value, f.name) for f in fields(value)}
+        return type(value).__name__, canonical(_held(value) | named)
+    shown: Any = type(value).__repr__
+    if shown is object.__repr__ and not isinstance(value, type):  # which says where it is, not what
+        return type(value).__name__, canonical(_held(value))
     return type(value).__name__, repr(value)
