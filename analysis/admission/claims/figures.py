@@ -383,8 +383,8 @@ def figure_9(context: Context) -> Finding:
     return timely(
         context,
         "figure-9",
-        "With twelve jobs one of twelve comparisons is surely decided both ways; the others are open, or "
-        "against OASiS in some readings.",
+        "With twelve jobs the order by delay is surely decided both ways against RRH alone; other "
+        "comparisons are open, or decided one way.",
         Case(ex.Enlarged()),
         seeds(context, 4, 60, 200),
         context.pick(QUICK_BASELINES, QUICK_BASELINES, (*QUICK_BASELINES, ex.DORM)),
