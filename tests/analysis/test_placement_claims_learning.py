@@ -393,6 +393,35 @@ def test_a_contest_without_networks_says_so() -> None:
     assert found.remark == "There are too few networks of da-mc-nobody (0)."
 
 
+@pytest.mark.parametrize(
+    ("wrong", "brief", "verdict"),
+    [
+        ("nobody", "", Verdict.HOLDS),
+        ("das-settings 1", "", Verdict.UNDETERMINED),
+        ("das-settings 1", "das-settings", Verdict.HOLDS),  # which decides nothing
+        ("da 0", "", Verdict.HOLDS),
+    ],
+)
+@pytest.mark.parametrize("name", ["case-priority", "case-affinity"])
+@pytest.mark.usefixtures("shipped")
+def test_a_case_holds_if_it_does_for_all_networks_of_das(
+    name: str, wrong: str, brief: str, verdict: Verdict, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    busy = {made.digest(): (jobs, at < 2) for at, (made, _, *jobs) in enumerate(model.case_6a().values())}
+
+    def case(who: Any, made: Any, _opening: Any) -> tuple[np.ndarray, np.ndarray]:
+        right, priorities, affinities = who.label != wrong, np.zeros(9), np.ones((1, 8))
+        if made.digest() in busy:
+            (_, fits), full = busy[made.digest()]
+            priorities[fits] = 1.0 if full or not right else -1.0
+        affinities[0, learned_cases.CONTENDING] = 0.0 if right else 2.0
+        return priorities, affinities
+
+    monkeypatch.setattr(learned_cases, "case", case)
+    monkeypatch.setattr(Group, "brief", property(lambda group: group.label == brief))
+    assert BY_ID[name].check(Context("quick")).verdict is verdict
+
+
 # --- Verdicts ----------------------------------------------------------------------------------------------
 
 FIFO, FIRST = FIFO_C.label, FIFO_FF.label
