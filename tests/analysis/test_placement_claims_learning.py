@@ -120,6 +120,16 @@ def test_all_of_figure_5_learn_from_as_many_jobs(monkeypatch: pytest.MonkeyPatch
     assert trained.by_jobs(names) == {**few, "384,000 jobs": longer}
 
 
+def test_curves_of_figure_5_have_colours_of_their_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Names that begin with that of DAS would all have its colour."""
+    shown: list[str] = []
+    monkeypatch.setattr(learned, "plot_bands", lambda _ax, _x, curves, **_options: shown.extend(curves))
+    curve = np.array([np.arange(1.0, 50.0), np.ones(49)])
+    (figure,) = learned.plot_learning({name: [curve, curve] for name in learned.LONGER})
+    assert "longer, our settings" in figure.caption
+    assert sorted(shown) == ["das", "h1", "h2", "h8", "rifling", "t10", "t4", "t6"]
+
+
 def test_cases_are_shown_to_networks_of_all_readings(monkeypatch: pytest.MonkeyPatch) -> None:
     kept = {"das": 5, "das-settings": 5, "das-settings-hours": 2, "das-loaded": 3, "das-long": 2, "da": 5}
     monkeypatch.setattr(policies, "members", lambda name: [*range(kept.get(name, 0))])

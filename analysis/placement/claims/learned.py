@@ -453,6 +453,7 @@ def plot_learning(found: Mapping[str, Sequence[np.ndarray]]) -> list[Figure]:
         y = np.array([np.interp(x, *one) for one in smooth])
         changed = kind.removeprefix("changes of ")
         shown = name.removeprefix(f"{changed}-") if changed != kind else name  # for colours apart
+        shown = shown.removesuffix("-long").removeprefix("das-") if name in LONGER else shown
         kinds[kind][shown] = x / 1000.0, (y.mean(0), y.min(0), y.max(0))
     figures = []
     for kind, curves in sorted(kinds.items(), reverse=True):
