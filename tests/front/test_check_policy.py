@@ -497,6 +497,23 @@ def test_an_episode_that_fails_is_no_fault_of_the_policy(monkeypatch: pytest.Mon
         dict(policy_checks(Fairness))["feasible_decisions"]()
 
 
+def test_what_a_policy_calls_of_the_episode_is_its_own_fault(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Open(SlotEpisode):
+        def __iter__(self) -> Iterator[Any]:
+            for observation in super().__iter__():
+                yield make_dataclass("Seen", ["slot", "ask"], frozen=True)(observation.slot, self.ask)
+
+        def ask(self) -> Any:
+            raise ZeroDivisionError("by zero")
+
+    class Asks(Fairness):
+        def decide(self, observation: Any) -> Any:
+            return observation.ask()
+
+    monkeypatch.setattr(AllocationInstance, "episode", lambda self, sees: Open(self, "arrivals" in sees))
+    assert failure(Asks, "feasible_decisions").startswith("policy 'fairness' fails feasible_decisions: ")
+
+
 def test_an_error_of_a_policy_inside_of_the_episode_is_its_own_fault() -> None:
     class Given(Fairness):
         def decide(self, observation: Observation) -> Any:
