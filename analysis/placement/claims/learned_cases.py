@@ -40,7 +40,7 @@ def case(who: Contender, made: PlacementInstance, opening: Opening) -> tuple[np.
 
 
 def of_das(networks: Iterable[Group]) -> list[Group]:
-    """Return those of DAS, in all readings, that were not trained too briefly to decide."""
+    """Return those of DAS, by :func:`.trained.readings_of`, that were not trained too briefly to decide."""
     return [one for one in networks if one.label in trained.readings_of("das") and not one.brief]
 
 
@@ -51,7 +51,8 @@ def case_priority(context: Context, *networks: Group) -> Finding:
     ordering agent.
 
     The case as told, in both orders of submission, and on an empty cluster, where the other job fits too;
-    networks with and without messages, in all readings of how they were trained, and untrained ones.
+    networks with and without messages, by our settings and the printed ones, at both loads and for longer, and
+    untrained ones.
     """
 
     def lead(who: Contender, made: PlacementInstance, opening: Opening, *jobs: int) -> float:
@@ -104,7 +105,8 @@ def case_affinity(context: Context, *networks: Group) -> Finding:
     """The process detects contention: the machine of the contending job has the least affinity.
 
     The case as told, with a job that takes more cores than the others, and with one that takes the same: it
-    holds if networks, in all readings of how they were trained, tell that machine from the others there, too.
+    holds if networks, by our settings and the printed ones, at both loads and for longer, tell that machine
+    from the others there, too.
     """
     groups = (*networks, trained.untrained("das", context.pick(3, 20, 100)))
     rows = []

@@ -178,8 +178,8 @@ def lacking(groups: Iterable[Group]) -> Finding | None:
 def with_networks(*names: str, readings: bool = False) -> Callable[[Callable[..., Finding]], Check]:
     """Hand a check the trained networks of these names, and no instance by which they were chosen or tested.
 
-    With ``readings``, after those of each name the networks of all readings of how they were trained. Where
-    there are too few trainings of a name the finding says so.
+    With ``readings``, instead of those of a name all of :func:`readings_of` it. Where there are too few
+    trainings of a name the finding says so.
     """
 
     def wrap(check: Callable[..., Finding]) -> Check:
@@ -320,7 +320,7 @@ def by_jobs(names: Iterable[str]) -> dict[str, dict[str, str]]:
 
 
 def readings_of(design: str) -> list[str]:
-    """Return the names of the networks of a design, one for each reading of how it was trained."""
+    """Return the names of the networks of a design, by all settings, numbers of jobs and loads of trainings."""
     reads = (of for read in (by_settings, by_jobs, by_load) for of in read([design]).values())
     return [*dict.fromkeys(by.get(design, design) for by in reads)]
 
