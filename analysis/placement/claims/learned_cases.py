@@ -51,8 +51,8 @@ def case_priority(context: Context, *networks: Group) -> Finding:
     ordering agent.
 
     The case as told, in both orders of submission, and on an empty cluster, where the other job fits too;
-    networks with and without messages, by our settings and the printed ones, at both loads and for longer, and
-    untrained ones.
+    networks with and without messages, by our settings and the printed ones, at both loads and for longer,
+    and untrained ones.
     """
 
     def lead(who: Contender, made: PlacementInstance, opening: Opening, *jobs: int) -> float:

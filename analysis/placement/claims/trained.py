@@ -320,7 +320,7 @@ def by_jobs(names: Iterable[str]) -> dict[str, dict[str, str]]:
 
 
 def readings_of(design: str) -> list[str]:
-    """Return the names of the networks of a design, by all settings, numbers of jobs and loads of trainings."""
+    """Return the names of networks of a design, by all settings, numbers of jobs and loads of trainings."""
     reads = (of for read in (by_settings, by_jobs, by_load) for of in read([design]).values())
     return [*dict.fromkeys(by.get(design, design) for by in reads)]
 
