@@ -61,6 +61,7 @@ is lost costs the time of the job itself; at more it also takes the time of thos
 
 from __future__ import annotations
 
+import copy
 import heapq
 import math
 from collections.abc import Generator, Iterator
@@ -78,7 +79,7 @@ from ...models.placement.setting import Setting
 from ..base import Budget, PartProgress
 from ..turns import Stage
 from . import search_kernels as kernels
-from .exact import UNIT_ROUNDOFF, first_equal, tariff_of
+from .exact import UNIT_ROUNDOFF, any_time, first_equal, tariff_of
 from .exact_kernels import Tariff
 from .search import gap, list_schedule, most_at_once
 
@@ -98,7 +99,7 @@ LOST = 2.0**-45
 SLOWER = 1e-4
 """The relative part by which rounded speeds can make a job slower, and more."""
 
-FIRST_WORK, PACKED_WORK = 2.5e7, 2e9
+FIRST_WORK, PACKED_WORK = 2.5e7, 5e8
 """The work of the volume method on prices of jobs, in sets of jobs that are looked at: in the first pass,
 after which each does twice as much, and in all, without a time limit."""
 
@@ -150,7 +151,11 @@ SETTLED = 1e-6
 """The volume method ends when a step hopes for a relative gain of less than this."""
 
 AGAIN, EAGER = 2e-3, 2e-2
-"""The relative gain that the first step on a finer grid hopes for, and the first one of jobs in lanes."""
+"""The relative gain that the first step on a finer grid hopes for, and the first one of jobs in lanes, and in
+windows."""
+
+BOLD = 0.3
+"""The most that a round in windows counts in the average excess at first."""
 
 PATIENCE = 8
 """Rounds without a gain after which the steps become smaller."""
@@ -308,6 +313,7 @@ class Market:
         totals = np.array([max(1, total) for _, total in pairs], dtype=np.float64)
         self.share = np.ascontiguousarray(counts / totals)
         self.stretch, self.longest = np.ones(len(jobs)), jobs.duration  # jobs take as long as alone
+        self.windows = any_time(instance)
         self.work = 0  # prices, and corners of jobs that were looked at, in all responses
 
     @property
@@ -427,9 +433,17 @@ class _Packings:
 
 
 class Packed(Market):
-    """Few jobs that have a price each, and all sets of jobs that can run at the same time; see the top."""
+    """Few jobs that have a price each, and all sets of jobs that can run at the same time; see the top.
 
-    priced, per_second = "jobs", 6e7
+    Attributes
+    ----------
+    windows
+        The first and the last tick at which each job may start, shape (n, 2).
+    starts
+        When each started in the last response.
+    """
+
+    priced, per_second = "jobs", 1.6e8
 
     def __init__(self, instance: PlacementInstance, packings: _Packings | None = None) -> None:
         super().__init__(instance, ())
@@ -448,12 +462,23 @@ class Packed(Market):
         self.lost = np.maximum(0.0, lost[order] - LOST)
         self.sets, first = np.unique(np.append(0, sets[order]), return_index=True)  # nobody, and so on
         self.first = np.append(np.maximum(0, first - 1), len(sets))
-        self.newest = np.frexp(self.sets)[1].astype(np.int64) - 1
-        self.parent = np.searchsorted(self.sets, self.sets ^ np.left_shift(1, np.maximum(0, self.newest)))
+        lowest = self.sets & -self.sets
+        parent = np.searchsorted(self.sets, self.sets ^ lowest)
+        oldest = np.maximum(0, np.frexp(lowest)[1].astype(np.int64) - 1)
+        self.tree = parent, oldest, np.searchsorted(self.sets, self.sets + lowest)
+        held = (self.sets[:, None] >> np.arange(n)) & 1
+        self.free = (instance.setting.capacity[:, GPUS].sum() - held @ self.jobs.gpus).astype(np.float64)
         slowest = np.zeros(n)
         kernels.most_lost(sets, lost, slowest)
         self.stretch = (1.0 + SLOWER) / (1.0 - slowest)
         self.longest = np.ceil(self.jobs.duration * self.stretch).astype(np.int64) + 2
+        self.starts = np.zeros(n, dtype=np.int64)
+
+    def within(self, windows: np.ndarray) -> Packed:
+        """Return the same market of jobs that start in these windows, each with its first and last tick."""
+        other = copy.copy(self)
+        other.windows, other.starts, other.work = windows, np.zeros_like(self.starts), 0
+        return other
 
     @property
     def losses(self) -> np.ndarray:
@@ -463,13 +488,13 @@ class Packed(Market):
     def _run(self, times: np.ndarray, prices: np.ndarray, losses: np.ndarray, *written: np.ndarray) -> int:
         """Let every job run when, and for as long as, that is cheapest for it; return the work."""
         jobs = self.jobs
-        given = jobs.submit, jobs.duration, self.longest, losses, times, prices
-        return int(kernels.cheapest_runs(*given, *written))
+        given = (jobs.submit, jobs.duration, self.longest), self.windows, losses, times, prices
+        return int(kernels.cheapest_runs(*given, *written, self.starts))
 
     def loss(self, losses: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return what each set of jobs loses at least at such prices, and the way of it, shape (sets,)."""
         loss, way = np.empty(len(self.sets)), np.empty(len(self.sets), dtype=np.int64)
-        kernels.least_lost(self.sets, self.first, self.lost, losses, loss, way)
+        kernels.least_lost(self.tree, self.first, self.lost, losses, loss, way)
         return loss, way
 
     def capacity(
@@ -480,7 +505,8 @@ class Packed(Market):
         worth, best = np.zeros(len(prices)), np.zeros(len(prices), dtype=np.int64)
         submitted = np.searchsorted(self.jobs.submit, times[1:])  # others do not run yet
         known = np.searchsorted(self.sets, np.left_shift(1, submitted))
-        self.work += int(kernels.best_sets(known, self.parent, self.newest, loss, prices, worth, best))
+        given = known, self.tree, self.free, self.jobs.gpus, loss, prices, 4.0 * LOST * float(losses.sum())
+        self.work += int(kernels.best_sets(*given, worth, best))
         held = (self.sets[best][:, None] >> np.arange(len(self.jobs))) & 1
         lost = np.zeros(len(self.jobs))
         k, j = np.nonzero(held)
@@ -736,7 +762,13 @@ def tariff(instance: PlacementInstance, certificate: Certificate, market: Market
     worth, _, _ = market.capacity(times, certificate.prices, certificate.losses)
     own = float(len(certificate.lane) > 0)  # what jobs in lanes pay has all that they lose in it
     losses = certificate.losses if len(certificate.losses) else np.full(len(instance.jobs), own)
-    return tariff_of(instance, times, market.paid(times, certificate.prices), worth, losses, market.stretch)
+    paid, windows = market.paid(times, certificate.prices), market.windows
+    return tariff_of(instance, times, paid, worth, losses, market.stretch, windows)
+
+
+def units_of(instance: PlacementInstance, ticks: float) -> int:
+    """Return a bound of completion times, less submissions, as one of the cost in millionths of a second."""
+    return _bound(instance, ticks, "", sum_of_durations(instance).certificate).units
 
 
 def _bound(instance: PlacementInstance, ticks: float, method: str, certificate: Certificate) -> Bound:
@@ -803,14 +835,13 @@ class Pricing:
     def __init__(self, instance: PlacementInstance, schedule: Schedule) -> None:
         self.instance, self.schedule, self.done = instance, schedule, 0.0
         self._nothing = sum_of_durations(instance)
-        self._rounds, self._made, self._endless = 0, list[_Volume](), False
+        self._rounds, self._made, self._endless = 0, list[Volume](), False
         self._markets, self._spent, self._halves = list[Market](), 0.0, 0
 
     @property
     def proved(self) -> int:
         """The bound so far, in millionths of a second."""
-        best = max((one.bound for one in self._made), default=0.0)
-        return _bound(self.instance, best, "", self._nothing.certificate).units
+        return units_of(self.instance, max((one.bound for one in self._made), default=0.0))
 
     @property
     def text(self) -> str:
@@ -828,7 +859,12 @@ class Pricing:
 
     def tariff(self) -> Tariff | None:
         """Return the best prices so far as the branch and bound takes them; None if there are none."""
-        return tariff(self.instance, self._certificate, self._best.market) if self._made else None
+        return self._best.tariff(self.instance) if self._made else None
+
+    @property
+    def of_jobs(self) -> tuple[Packed, Volume] | None:
+        """The best prices of jobs alone so far, if there are any, and their market."""
+        return next(((one.market, one) for one in self._made if isinstance(one.market, Packed)), None)
 
     @property
     def name(self) -> str:
@@ -838,7 +874,7 @@ class Pricing:
         return f"Lagrangian prices of {self._best.market.priced} in {len(self._best.times) - 1} intervals"
 
     @property
-    def _best(self) -> _Volume:
+    def _best(self) -> Volume:
         return max(self._made, key=lambda one: one.bound)
 
     @property
@@ -855,7 +891,7 @@ class Pricing:
         yield from self._passes(found, VOLUME_WORK / 2.0, VOLUME_WORK) if plain else self._jobs(found)
         self.done = 1.0
 
-    def _jobs(self, found: _Volume) -> Stage:
+    def _jobs(self, found: Volume) -> Stage:
         """Go on with prices of jobs: alone if the ways to place them are few, or beside those of capacity."""
         packings = _Packings(self.instance)
         yield from packings.steps(FEW_WAYS)
@@ -877,14 +913,14 @@ class Pricing:
         alone = self._begin(Packed(self.instance, packings), found.times, prices)
         yield from self._passes(alone, FIRST_WORK, PACKED_WORK)
 
-    def _begin(self, market: Market, times: np.ndarray, *given: Any) -> _Volume:
+    def _begin(self, market: Market, times: np.ndarray, *given: Any) -> Volume:
         """Return where rounds begin."""
         if market not in self._markets:
             self._markets.append(market)
-        self._made.append(_Volume(market, times, *given))
+        self._made.append(Volume(market, times, *given))
         return self._made[-1]
 
-    def _better(self, lanes: Lanes, found: _Volume) -> Generator[float, None, _Volume]:
+    def _better(self, lanes: Lanes, found: Volume) -> Generator[float, None, Volume]:
         """Return the better of two ways to begin, after a few rounds.
 
         Prices of GPUs move into lanes, or stay, as they have to where jobs wait until after their lanes end.
@@ -899,7 +935,7 @@ class Pricing:
                 yield self._step(method)
         return max(made, key=lambda one: one.bound)
 
-    def _passes(self, method: _Volume, most: float, last: float) -> Stage:
+    def _passes(self, method: Volume, most: float, last: float) -> Stage:
         """Do rounds on finer and finer grids, then again with twice the work, and so on.
 
         ``most`` is the work of all rounds on these prices in the first pass, ``last`` that in the last one;
@@ -918,7 +954,7 @@ class Pricing:
                 return
             most, finest = 2.0 * most, False
 
-    def _grid(self, method: _Volume, most: float, last: float) -> Stage:
+    def _grid(self, method: Volume, most: float, last: float) -> Stage:
         """Do rounds on a grid; on all grids they may do so much work."""
         market, begun = method.market, method.market.work
         method.restart()
@@ -929,7 +965,7 @@ class Pricing:
             yield self._step(method)
             self.done = max(self.done, (self._halves + min(1.0, market.work / last)) / 2.0)
 
-    def _step(self, method: _Volume) -> float:
+    def _step(self, method: Volume) -> float:
         """Do a round, and return how much work it was."""
         method.step()
         self._rounds += 1
@@ -947,7 +983,7 @@ def first_grid(instance: PlacementInstance, schedule: Schedule) -> np.ndarray:
     return np.unique(np.concatenate([some, steps]))
 
 
-class _Volume:
+class Volume:
     """State of the volume method; see :func:`lower_bound`."""
 
     def __init__(
@@ -956,7 +992,7 @@ class _Volume:
         self.market, self.times = market, times
         self.prices, self.losses = np.zeros((len(times) - 1, market.columns)), market.losses
         self.length = market.jobs.duration[: len(self.losses)].astype(np.float64)  # of losses
-        self.ambition, self.largest, self.failures = 0.1, 0.6, 0
+        self.ambition, self.largest, self.failures, self.frozen = 0.1, 0.6, 0, False
         self.patience = 1  # until a first step gains anything
         found = market.respond(times, self.prices, self.losses)
         self.bound, self.excess, self.lost = found.bound, found.excess, found.lost / self.length
@@ -964,10 +1000,22 @@ class _Volume:
             self.prices, self.bound, self.excess = prices, start.bound, start.excess
             self.lost, self.ambition = start.lost / self.length, ambition
 
+    def tariff(self, instance: PlacementInstance) -> Tariff:
+        """Return the prices as the branch and bound takes them."""
+        return tariff(instance, self.market.certificate(self.times, self.prices, self.losses), self.market)
+
     @property
     def settled(self) -> bool:
         """Whether the expected gain of a step is negligible."""
         return self.ambition < SETTLED
+
+    def within(self, market: Market) -> Volume:
+        """Return the state in which rounds go on in another market, from the same prices; losses stay."""
+        other = copy.copy(self)
+        other.market, other.frozen = market, True
+        other.ambition, other.largest, other.failures, other.patience = EAGER, BOLD, 0, 1
+        other.bound = market.respond(self.times, self.prices, self.losses).bound
+        return other
 
     def restart(self) -> None:
         """Take larger steps again, for a new grid."""
@@ -991,7 +1039,7 @@ class _Volume:
         """Move the best prices along the average excess, as far as a gain of ``ambition`` asks (Polyak)."""
         length = np.diff(self.times).astype(np.float64)[:, None]
         direction = np.where((self.prices > 0.0) | (self.excess > 0.0), self.excess, 0.0)
-        other = np.where((self.losses > 0.0) | (self.lost > 0.0), self.lost, 0.0)
+        other = np.where(((self.losses > 0.0) | (self.lost > 0.0)) & (not self.frozen), self.lost, 0.0)
         norm = float((length * direction**2).sum() + (self.length * other**2).sum())
         step = self.ambition * abs(self.bound) / norm if norm > 0.0 else math.inf
         if step == math.inf:  # nothing is too full, or so little that no number is large enough

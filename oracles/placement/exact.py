@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Generator, Iterator, Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -73,6 +73,9 @@ SEEN_BYTES = 2**27
 """The most memory of the branch and bound for states that it has seen."""
 
 UNIT_ROUNDOFF = 2.0**-53
+
+NEVER = 2**60
+"""The last start of a job that may start at any time."""
 
 BRANCHED = "branch and bound over the decision epochs"
 
@@ -555,12 +558,11 @@ def by_branch_and_bound(
         return _exact(instance, first, 0, budget, method)
     branching, report = Branching(instance, first), Report(progress)
     for _ in branching.steps(budget.gap, lambda: tariff):
-        text = f"{branching.nodes} nodes"
-        shown = report.gap(text, branching.best / MILLION, branching.low / MILLION)
+        shown = report.gap(branching.text, branching.best / MILLION, branching.low / MILLION)
         if budget.over or not shown or branching.nodes >= most_nodes:
             break
     report.finish()
-    return _exact(instance, branching.schedule, branching.low, budget, f"{method}, {branching.nodes} nodes")
+    return _exact(instance, branching.schedule, branching.low, budget, f"{method}, {branching.text}")
 
 
 class Branching:
@@ -576,6 +578,9 @@ class Branching:
         self.instance, self.low = instance, 0
         self._tree, self._first, self._found = _tree(instance), first, False
         self._tree.cursor[BEST] = instance.units(first)
+        setting, self._same = instance.setting, first_equal(instance.setting.capacity)
+        self._fixed = setting.slowdown.contention, min(setting.window, len(instance.jobs))
+        self._each = len(instance.jobs) ** 2 + len(self._same) ** 2
 
     @property
     def best(self) -> int:
@@ -586,6 +591,11 @@ class Branching:
     def nodes(self) -> int:
         """How many epochs it has seen."""
         return int(self._tree.cursor[NODES])
+
+    @property
+    def text(self) -> str:
+        """How far it is, in words."""
+        return f"{self.nodes} nodes"
 
     @property
     def schedule(self) -> Schedule:
@@ -602,26 +612,43 @@ class Branching:
 
     def steps(self, within: float, prices: Callable[[], Tariff | None]) -> Iterator[float]:
         """Search the tree several times, by the prices of then, up to the gap ``within``; yield work."""
-        instance, tree, cursor = self.instance, self._tree, self._tree.cursor
-        setting, same = instance.setting, first_equal(instance.setting.capacity)
-        fixed = (setting.slowdown.contention, min(setting.window, len(instance.jobs)))
-        each = len(instance.jobs) ** 2 + len(same) ** 2
         for share in SHARES:
-            cursor[CUT], costs, done = cursor[BEST], _costs(instance, prices()), False
-            open_root(instance.table, tree, costs, *fixed, same)
-            self.low = min(self.best, max(self.low, int(tree.bound[0])))
+            costs = costs_of(self.instance, prices())
+            self.low = max(self.low, self.root(costs))
             goal = self.low + int(share * (self.best - self.low))
-            yield SLICE_SECONDS * each / SLICE
-            while not done:
-                best, before = self.best, int(cursor[STEPS])
-                slack = max(best - goal, int(0.5 * within * (best - instance.unavoidable)))
-                done = explore(instance.table, tree, costs, *fixed, slack, same, max(1, SLICE // each))
-                self._found |= self.best < best
-                if done:
-                    self.low = max(self.low, min(self.best, int(cursor[CUT])))
-                yield SLICE_SECONDS * each * (int(cursor[STEPS]) - before) / SLICE
-            if gap(instance, self.best, self.low) <= within:
+            yield self._each * SLICE_SECONDS / SLICE
+            self.low = max(self.low, (yield from self.search(costs, goal, within)) or 0)
+            if gap(self.instance, self.best, self.low) <= within:
                 return
+
+    def root(self, costs: Costs) -> int:
+        """Go to the root of the tree, and return what is proved there, the cost of the best at most."""
+        self._tree.cursor[CUT] = self._tree.cursor[BEST]
+        open_root(self.instance.table, self._tree, costs, *self._fixed, self._same)
+        return min(self.best, int(self._tree.bound[0]))
+
+    def search(
+        self, costs: Costs, goal: int, within: float, work: float = math.inf
+    ) -> Generator[float, None, int | None]:
+        """Search from the root for schedules that cost less than the goal, with about so much work.
+
+        Yield work; return a bound of the cost of all schedules that prices let start, that of the best known
+        if no other costs less; None if there was more work.
+        """
+        instance, cursor, done = self.instance, self._tree.cursor, False
+        self.root(costs)
+        while not done:
+            best, before = self.best, int(cursor[STEPS])
+            slack = max(best - goal, int(0.5 * within * (best - instance.unavoidable)))
+            steps = max(1, SLICE // self._each)
+            done = explore(instance.table, self._tree, costs, *self._fixed, slack, self._same, steps)
+            self._found |= self.best < best
+            spent = self._each * SLICE_SECONDS * (int(cursor[STEPS]) - before) / SLICE
+            yield spent
+            work -= spent
+            if work <= 0.0 and not done:
+                return None
+        return min(self.best, int(cursor[CUT]))
 
 
 def root_bound(instance: PlacementInstance) -> int:
@@ -633,7 +660,7 @@ def root_bound(instance: PlacementInstance) -> int:
     refuse_too_large(instance)
     simulator = instance.simulator()
     simulator.advance()
-    return int(least_cost(instance.table, simulator.state, _costs(instance), 2**62))
+    return int(least_cost(instance.table, simulator.state, costs_of(instance), 2**62))
 
 
 def refuse_too_large(instance: PlacementInstance) -> None:
@@ -675,7 +702,8 @@ def _tree(instance: PlacementInstance) -> Tree:
     )
 
 
-def _costs(instance: PlacementInstance, tariff: Tariff | None = None) -> Costs:
+def costs_of(instance: PlacementInstance, tariff: Tariff | None = None) -> Costs:
+    """Return the input of the bounds at the epochs, by default without prices."""
     jobs, setting = instance.jobs, instance.setting
     weight = instance.units_of_cost(0, 1)
     total = jobs.instances[:, None] * jobs.need
@@ -814,7 +842,13 @@ def _free(instance: PlacementInstance) -> Tariff:
     """Return prices of nothing."""
     n = len(instance.jobs)
     times, prices = instance.jobs.submit[:1], np.zeros((0, n))
-    return tariff_of(instance, times, prices, np.zeros(0), np.zeros(n), np.ones(n))
+    return tariff_of(instance, times, prices, np.zeros(0), np.zeros(n), np.ones(n), any_time(instance))
+
+
+def any_time(instance: PlacementInstance) -> np.ndarray:
+    """Return windows in which jobs may start at any time, their first and last ticks, shape (n, 2)."""
+    submit = instance.jobs.submit
+    return np.stack([submit, np.full_like(submit, NEVER)], axis=1)
 
 
 def tariff_of(
@@ -824,10 +858,11 @@ def tariff_of(
     worth: np.ndarray,
     losses: np.ndarray,
     stretch: np.ndarray,
+    windows: np.ndarray,
 ) -> Tariff:
     """Return prices of jobs, shape (K, n), and the worth of all machines, (K,), as the tree takes them.
 
-    ``losses`` and ``stretch`` are as in :class:`.exact_kernels.Tariff`.
+    ``losses``, ``stretch`` and ``windows`` are as in :class:`.exact_kernels.Tariff`.
     """
     jobs, times = instance.jobs, np.array(times, dtype=np.int64)
     n, length = len(jobs), np.diff(times).astype(np.float64)
@@ -838,13 +873,13 @@ def tariff_of(
     paid = np.concatenate([none, prices * length[:, None]]).cumsum(axis=0)
     left = np.append((worth * length)[::-1].cumsum()[::-1], 0.0)
     corners = [times - run[:, None] for run in (np.zeros_like(least), least, longest)]
-    starts = np.maximum(jobs.submit[:, None], np.concatenate(corners, axis=1))
+    starts = np.clip(np.concatenate(corners, axis=1), windows[:, :1], windows[:, 1:])
     # as Market._margin: at most so many roundings of each sum, of terms that come to no more than this
     latest = float(times[-1]) + float(longest.max(initial=0)) + float(jobs.submit.max(initial=0))
     scale = float(paid[-1].sum()) + float((1.0 + losses).sum()) * latest + float(left[0])
     margin = 8.0 * (len(times) + n + 8) * UNIT_ROUNDOFF * scale
     cheapest = np.full((n, starts.shape[1] + 1), np.inf)
     given = price, paid, np.append(worth, 0.0), left, np.sort(starts, axis=1), cheapest, losses, stretch
-    tariff = Tariff(times, *given, margin)
+    tariff = Tariff(times, *given, windows, margin)
     cheapest_later(tariff, least)
     return tariff

@@ -23,6 +23,9 @@ OPEN, WAITS = range(2)
 CHOSEN, SKIPPED, NONE = range(3)
 """The result of a step at a place: a choice, a spread that need not be tried, no choice any more."""
 
+DEAD = 2**62
+"""The bound of a state from which no schedule goes on."""
+
 SLACK = 1e-9
 """The relative rounding error of a bound in floating point; about 1e3 roundings count."""
 
@@ -43,6 +46,7 @@ class Tariff(NamedTuple):
     cheapest: np.ndarray  # of each job, the least end plus payment of these starts and later ones
     losses: np.ndarray  # what each job gets per tick that it loses, shape (n,)
     stretch: np.ndarray  # a job takes so many times as long as alone at most, shape (n,)
+    windows: np.ndarray  # the first and the last tick at which each job may start, shape (n, 2)
     margin: float  # more than rounding adds to a bound, in ticks
 
 
@@ -267,6 +271,12 @@ def _paid(tariff, job, tick):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True)
+def _in_window(tariff, job, tick):  # type: ignore[no-untyped-def]
+    """Return whether a job may start at some tick."""
+    return tariff.windows[job, 0] <= tick <= tariff.windows[job, 1]
+
+
+@njit(cache=True)
 def _end_and_payment(tariff, job, shortest, work, tick):  # type: ignore[no-untyped-def]
     """Return the end of a job that starts at a tick, plus what it pays, less what it gets for what it loses.
 
@@ -322,14 +332,17 @@ def priced_cost(table, state, costs):  # type: ignore[no-untyped-def]
     for job in sim.waiting(state):
         length = costs.least[job]
         cost += costs.gpus[job] * length
-        k = np.searchsorted(tariff.starts[job], now)
-        here = _end_and_payment(tariff, job, length, float(length), now)
+        k, here = np.searchsorted(tariff.starts[job], now), np.inf
+        if _in_window(tariff, job, now):
+            here = _end_and_payment(tariff, job, length, float(length), now)
         more += min(tariff.cheapest[job, k], here) - now
     for job in range(state.clock[sim.ARRIVED], table.submit.size):
         cost += costs.gpus[job] * costs.least[job]
         more += tariff.cheapest[job, 0] - table.submit[job]
     k = np.searchsorted(tariff.times, now, side="right") - 1
     worth = tariff.left[k] - tariff.worth[k] * (now - tariff.times[k])
+    if more == np.inf:  # the window of a job is over
+        return DEAD
     ticks = int(np.ceil(more - worth - tariff.margin))
     return cost + costs.second * max(0, ticks)
 
@@ -351,7 +364,8 @@ def _open_level(table, tree, costs, window, same):  # type: ignore[no-untyped-de
     state = at_level(tree.states, level)
     count = 0
     for job in sim.waiting(state)[:window]:
-        if sim.fits(state.free, table.need[job], table.instances[job]):
+        able = _in_window(costs.tariff, job, state.clock[sim.NOW])
+        if able and sim.fits(state.free, table.need[job], table.instances[job]):
             q = count
             while q > 0 and costs.least[tree.jobs[level, q - 1]] > costs.least[job]:
                 tree.jobs[level, q] = tree.jobs[level, q - 1]

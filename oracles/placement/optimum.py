@@ -23,6 +23,7 @@ from .exact import (
     by_program,
 )
 from .search import MOST_ROUNDS, SEED, UNTIL_TIME, Searching, gap, list_schedule
+from .windows import Windows
 
 __all__ = ["METHODS", "ORACLES", "Bound", "Certificate", "check_certificate", "lower_bound", "offline"]
 
@@ -80,7 +81,7 @@ def offline(
     Every method begins with a list schedule and the sum of all durations, which are optimal where nobody has
     to wait. "search" goes on with stages that take turns (:mod:`.turns`): prices, which prove a bound
     (:func:`.bound.lower_bound`), and plans and annealing (:func:`.search.search`). "auto"
-    adds the branch and bound for few jobs.
+    adds the branch and bound for few jobs, in windows of their starts (:mod:`.windows`).
 
     The cost is minimised over what policies can do: starts at decision epochs. The bound of prices holds for
     any starts, and so does that of CP-SAT and the program.
@@ -137,7 +138,7 @@ def _turns(best: _Best, *, exact: bool) -> list[Turn]:
     """Return the rounds on prices, the search and, if ``exact``, the branch and bound, which begins later."""
     limited, few = math.isfinite(best.budget.time_limit), len(best.instance.jobs) if exact else 0
     pricing = Pricing(best.instance, best.decision)
-    prices = _by_prices(best, pricing, endless=limited)
+    prices = _by_prices(best, pricing, endless=limited and not exact)
     search = _by_search(best, pricing, UNTIL_TIME if limited else MOST_ROUNDS, shared=exact)
     turns = [
         Turn(prices, PRICES, ahead=PRICES_FIRST * few**3),
@@ -188,17 +189,31 @@ def _offer(best: _Best, searching: Searching) -> None:
 
 
 def _by_branching(best: _Best, pricing: Pricing, most_nodes: float) -> Stage:
-    """Branch and bound from the best schedule so far, each time by the best prices so far."""
-    branching = Branching(best.instance, best.decision)
-    for work in branching.steps(best.budget.gap, pricing.tariff):
-        if branching.best < best.value:
-            best.offer(branching.schedule, BRANCHED)
-        best.limit(branching.low, BRANCHED)
-        branching.know(best.value)
-        best.tell(f"{branching.nodes} nodes")
-        if branching.nodes >= most_nodes:
-            return
-        yield work
+    """Branch and bound from the best schedule so far, in windows if jobs have prices alone."""
+    branching, within, spent = Branching(best.instance, best.decision), best.budget.gap, 0.0
+    tree: Branching | Windows = branching
+    steps = branching.steps(within, pricing.tariff)
+    if pricing.of_jobs is not None:
+        tree = Windows(branching, *pricing.of_jobs)
+        steps = tree.steps(within)
+    for work in steps:
+        spent += work
+        if spent >= STEP:
+            _know(best, branching, tree.low)
+            best.tell(tree.text)
+            if branching.nodes >= most_nodes:
+                return
+            yield spent
+            spent = 0.0
+    _know(best, branching, tree.low)
+
+
+def _know(best: _Best, branching: Branching, low: int) -> None:
+    """Exchange what the branch and bound and the other stages have found."""
+    if branching.best < best.value:
+        best.offer(branching.schedule, BRANCHED)
+    best.limit(low, BRANCHED)
+    branching.know(best.value)
 
 
 def _take(best: _Best, found: Exact) -> WhyStopped:

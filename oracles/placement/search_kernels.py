@@ -174,18 +174,19 @@ def cheapest_starts(submit, duration, share, times, prices, least, use, largest)
 
 
 @njit(cache=True)
-def _cheapest_run(submit, duration, longest, loss, times, price, spent):  # type: ignore[no-untyped-def]
+def _cheapest_run(submit, window, duration, longest, loss, times, price, spent):  # type: ignore[no-untyped-def]
     """Return the least completion time plus payment of a job, its start and end that give it, and steps.
 
-    It runs for ``duration`` to ``longest`` ticks, and gets back ``loss`` for each beyond the former. The cost
-    is linear in start and end but where one of them is one of the times; so only these are tried, and the
-    shortest and the longest run.
+    It starts in its ``window``, the first and the last tick of that, and runs for ``duration`` to ``longest``
+    ticks; it gets back ``loss`` for each beyond the former. The cost is linear in start and end but where one
+    of them is one of the times; so only these are tried, the end of the window, and the shortest and the
+    longest run.
     """
-    last, steps, gain = times.size - 1, 0, loss - 1.0
-    i = max(0, np.searchsorted(times, submit, side="right") - 1)
-    k = max(0, np.searchsorted(times, submit + duration, side="right") - 1)
-    m = max(0, np.searchsorted(times, submit + longest, side="right") - 1)
-    start, best, best_start, best_end = submit, np.inf, submit, submit + duration
+    last, steps, gain, start = times.size - 1, 0, loss - 1.0, window[0]
+    i = max(0, np.searchsorted(times, start, side="right") - 1)
+    k = max(0, np.searchsorted(times, start + duration, side="right") - 1)
+    m = max(0, np.searchsorted(times, start + longest, side="right") - 1)
+    best, best_start, best_end = np.inf, start, start + duration
     while True:
         steps += 1
         done = start + duration
@@ -203,14 +204,14 @@ def _cheapest_run(submit, duration, longest, loss, times, price, spent):  # type
                 if cost < best:
                     best, best_start, best_end = cost, start, end
             steps += m - k
-        if i == last:
+        if i == last or start >= window[1]:
             break
         step = times[i + 1] - start
         if k < last:
             step = min(step, times[k + 1] - done)
         if m < last and gain > 0.0:
             step = min(step, times[m + 1] - (start + longest))
-        start += step
+        start += min(step, window[1] - start)
         if start == times[i + 1]:
             i += 1
         if k < last and start + duration == times[k + 1]:
@@ -221,12 +222,15 @@ def _cheapest_run(submit, duration, longest, loss, times, price, spent):  # type
 
 
 @njit(cache=True)
-def cheapest_runs(submit, duration, longest, loss, times, prices, least, use, largest, more):  # type: ignore[no-untyped-def]
+def cheapest_runs(jobs, windows, loss, times, prices, least, use, largest, more, starts):  # type: ignore[no-untyped-def]
     """Let every job run when that is cheapest for it, at prices of its own; return how many steps that took.
 
-    As :func:`cheapest_starts`, with a price of each job, shape (K + 1, n), and with ``longest`` and ``loss``
-    as :func:`_cheapest_run` takes them. Written is besides ``more``, by how many ticks each runs longer.
+    As :func:`cheapest_starts`, with a price of each job, shape (K + 1, n). ``jobs`` are their submission,
+    shortest and longest run, ``windows`` the first and the last start of each, shape (n, 2); ``loss`` is as
+    :func:`_cheapest_run` takes it. Written are besides ``more``, by how many ticks each runs longer, and
+    ``starts``.
     """
+    submit, duration, longest = jobs
     last, steps = times.size - 1, 0
     price, spent = np.zeros(last + 1), np.zeros(last + 1)
     use[:] = 0.0
@@ -234,8 +238,9 @@ def cheapest_runs(submit, duration, longest, loss, times, prices, least, use, la
         for k in range(last):
             price[k] = prices[k, job]
             spent[k + 1] = spent[k] + price[k] * (times[k + 1] - times[k])
-        given = submit[job], duration[job], longest[job], loss[job]
+        given = submit[job], windows[job], duration[job], longest[job], loss[job]
         least[job], start, end, tried = _cheapest_run(*given, times, price, spent)
+        starts[job] = start
         for k in range(max(0, np.searchsorted(times, start, side="right") - 1), last):
             if times[k] >= end:
                 break
@@ -309,7 +314,7 @@ def starts_in_lanes(submit, duration, share, shared, lane, until, times, prices,
         own = min(last, np.searchsorted(times, until[job], side="left"))
         now = submit[job], duration[job], share[job]
         k = _prices_of(*now, column, own, first, times, prices, other[kind[job]], price, spent)
-        given = submit[job], duration[job], duration[job], 1.0
+        given = submit[job], (submit[job], times[-1] + submit[job]), duration[job], duration[job], 1.0
         least[job], start, end, tried = _cheapest_run(
             *given, times[first : k + 1], price[first:], spent[first:]
         )
@@ -473,18 +478,19 @@ def most_lost(sets, lost, most):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True)
-def least_lost(sets, first, lost, price, loss, way):  # type: ignore[no-untyped-def]
+def least_lost(tree, first, lost, price, loss, way):  # type: ignore[no-untyped-def]
     """Write what each set of jobs loses at least, at a price of each job's loss, and by which way.
 
-    The ways of set i are those from ``first[i]`` to ``first[i + 1]``.
+    The ways of set i are those from ``first[i]`` to ``first[i + 1]``; ``tree`` is as :func:`best_sets` takes
+    it.
     """
-    own = np.empty(price.size)
-    for i in range(sets.size):
-        count = 0
-        for job in range(price.size):
-            if sets[i] >> job & 1:
-                own[count] = price[job]
-                count += 1
+    parent, oldest, _ = tree
+    own = np.empty(lost.shape[1])
+    for i in range(parent.size):
+        count, rest = 0, i
+        while rest > 0:
+            own[count] = price[oldest[rest]]
+            count, rest = count + 1, parent[rest]
         loss[i], way[i] = 0.0 if count == 0 else np.inf, first[i]
         for w in range(first[i], first[i + 1]):
             total = 0.0
@@ -495,23 +501,44 @@ def least_lost(sets, first, lost, price, loss, way):  # type: ignore[no-untyped-
 
 
 @njit(cache=True)
-def best_sets(known, parent, newest, loss, prices, worth, best):  # type: ignore[no-untyped-def]
+def best_sets(known, tree, free, gpus, loss, prices, slack, worth, best):  # type: ignore[no-untyped-def]
     """Write for each interval what the most valuable set of jobs pays, less what it loses, and which it is.
 
     The first ``known`` sets of an interval may run in it, shape (K,); the first set has no jobs. Every other
-    one is its ``parent``, which comes before it, and its ``newest`` job. Returned is how many sets were
-    looked at.
+    one is its parent and its oldest job. Those that only have older jobs besides follow it; they lose no
+    less, by ``slack``, and what they may pay more is what their GPUs could at the highest price of a GPU.
+    ``tree`` is the parent, that job, and the first set that does not follow, each of shape (sets,); ``free``
+    are the GPUs that are left, and ``gpus`` those of jobs. Returned is how many sets were looked at.
     """
-    value, looked = np.zeros(parent.size), 0
+    parent, oldest, after = tree
+    value, looked, before = np.zeros(parent.size), 0, 0
+    dearest = np.zeros(gpus.size)  # a GPU of older jobs
     for k in range(known.size):
-        worth[k], best[k], price = 0.0, 0, prices[k]
-        if not price.any():
-            continue
-        looked += known[k]
-        for i in range(1, known[k]):
-            value[i] = value[parent[i]] + price[newest[i]]
-            if value[i] - loss[i] > worth[k]:
-                worth[k], best[k] = value[i] - loss[i], i
+        price = prices[k]
+        for job in range(gpus.size - 1):
+            dearest[job + 1] = dearest[job]
+            if price[job] > 0.0:
+                dearest[job + 1] = max(dearest[job], price[job] / gpus[job] if gpus[job] > 0 else np.inf)
+        most, chosen, i, paid = 0.0, 0, before, -loss[before]  # the best set of the last interval, first
+        while i > 0:
+            paid += price[oldest[i]]
+            i = parent[i]
+        if paid > most:
+            most, chosen = paid, before
+        i = 1
+        while i < known[k]:
+            looked += 1
+            job = oldest[i]
+            if price[job] == 0.0:
+                i = after[i]
+                continue
+            value[i] = value[parent[i]] + price[job]
+            if value[i] - loss[i] > most:
+                most, chosen = value[i] - loss[i], i
+            more = free[i] * dearest[job]
+            hopeless = value[i] - loss[i] + more + slack + 1e-12 * (value[i] + more) <= most
+            i = after[i] if hopeless else i + 1
+        worth[k], best[k], before = most, chosen, chosen
     return looked
 
 

@@ -373,11 +373,19 @@ def by_hand(instance: PlacementInstance, price: list[float]) -> dict[int, Fracti
     return found
 
 
+def windows_of(instance: PlacementInstance, data: Any) -> np.ndarray:
+    """Any windows of starts, some of which are open."""
+    submit, n = instance.jobs.submit, len(instance.jobs)
+    ticks = st.lists(st.sampled_from((0, 1, 700, 5000, 2**60)), min_size=n, max_size=n)
+    first = submit + np.array([tick % 2**60 for tick in data.draw(ticks)], dtype=np.int64)
+    return np.stack([first, np.minimum(2**60, first + np.array(data.draw(ticks)))], axis=1)
+
+
 @given(st.data())
-@hypothesis_settings(max_examples=40, deadline=None)
+@hypothesis_settings(max_examples=60, deadline=None)
 def test_prices_of_jobs_in_fractions(data: Any) -> None:
     instance = data.draw(instances(min_jobs=1, max_jobs=4, max_machines=2, max_instances=3))
-    certificate = of_jobs(instance, data)
+    certificate, windows = of_jobs(instance, data), windows_of(instance, data)
     losses = certificate.losses.tolist()
     lost = by_hand(instance, losses)
     jobs, times = instance.jobs, certificate.times.tolist()
@@ -395,14 +403,15 @@ def test_prices_of_jobs_in_fractions(data: Any) -> None:
         submit, duration = int(jobs.submit[j]), int(jobs.duration[j])
         prices = [[Fraction(line[j])] for line in certificate.prices.tolist()]
         longest, loss = int(packed.longest[j]), Fraction(losses[j])
-        corners = {submit, *(t - run for t in times for run in (0, duration, longest))}
+        first, last = windows[j].tolist()
+        corners = {first, last, *(t - run for t in times for run in (0, duration, longest))}
         ticks += min(
             e - submit - loss * (e - s - duration) + _paid(s, e, times, prices, [Fraction(1)])
             for s in corners
             for e in {s + duration, s + longest, *times}
-            if s >= submit and s + duration <= e <= s + longest
+            if first <= s <= last and s + duration <= e <= s + longest
         )
-    found = packed.respond(certificate.times, certificate.prices, certificate.losses).bound
+    found = packed.within(windows).respond(certificate.times, certificate.prices, certificate.losses).bound
     assert Fraction(found) <= ticks
     assert float(ticks) - found <= 1e-6 * (1.0 + abs(float(ticks)))
 
@@ -594,7 +603,7 @@ def any_prices(instance: PlacementInstance, data: Any) -> Certificate:
 @hypothesis_settings(max_examples=60, deadline=None)
 def test_at_every_epoch_any_prices_prove_a_bound_of_the_end(data: Any) -> None:
     instance = data.draw(instances(min_jobs=1, max_jobs=6))
-    costs = placement_exact._costs(instance, placement_bound.tariff(instance, any_prices(instance, data)))
+    costs = placement_exact.costs_of(instance, placement_bound.tariff(instance, any_prices(instance, data)))
     schedule = data.draw(schedules(instance))
     cost, simulator, epochs = instance.units(schedule), instance.simulator(), 0
     while simulator.advance():
@@ -617,7 +626,7 @@ def test_at_the_first_epoch_prices_prove_what_they_prove_of_the_whole(data: Any)
         times = np.concatenate([[first], certificate.times[certificate.times > first]])
         prices = certificate.prices[len(certificate.times) - len(times) :]
         certificate = replace(certificate, times=times, prices=prices)
-    costs = placement_exact._costs(instance, placement_bound.tariff(instance, certificate))
+    costs = placement_exact.costs_of(instance, placement_bound.tariff(instance, certificate))
     simulator = instance.simulator()
     simulator.advance()
     low = int(priced_cost(simulator.table, simulator.state, costs))
@@ -674,7 +683,7 @@ def test_no_price_of_losses_near_the_best_ones_proves_too_much(seed: int) -> Non
     for factor in (0.5, 1.0, 2.0, 8.0):
         other = replace(certificate, losses=factor * certificate.losses)
         assert check_certificate(instance, other).units <= best.units
-        costs = placement_exact._costs(instance, placement_bound.tariff(instance, other))
+        costs = placement_exact.costs_of(instance, placement_bound.tariff(instance, other))
         simulator = instance.simulator()
         while simulator.advance():
             assert priced_cost(simulator.table, simulator.state, costs) <= best.units
