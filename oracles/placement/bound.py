@@ -101,7 +101,7 @@ SLOWER = 1e-4
 
 FIRST_WORK, PACKED_WORK = 2.5e7, 5e8
 """The work of the volume method on prices of jobs, in sets of jobs that are looked at: in the first pass,
-after which each does twice as much, and in all, without a time limit."""
+after which each does twice as much, and in all, without a time limit or if windows come after it."""
 
 LANE_SUMS, LANE_PRICES = 10**8, 4 * 10**6
 """The most sums of GPUs, of all lanes in all intervals, and the most prices that jobs in lanes may need. What
@@ -475,7 +475,10 @@ class Packed(Market):
         self.starts = np.zeros(n, dtype=np.int64)
 
     def within(self, windows: np.ndarray) -> Packed:
-        """Return the same market of jobs that start in these windows, each with its first and last tick."""
+        """Return the same market of jobs that start in these windows, each with its first and last tick.
+
+        No first tick may be later than the last time of the prices, of which the margin for rounding is made.
+        """
         other = copy.copy(self)
         other.windows, other.starts, other.work = windows, np.zeros_like(self.starts), 0
         return other
@@ -835,7 +838,7 @@ class Pricing:
     def __init__(self, instance: PlacementInstance, schedule: Schedule) -> None:
         self.instance, self.schedule, self.done = instance, schedule, 0.0
         self._nothing = sum_of_durations(instance)
-        self._rounds, self._made, self._endless = 0, list[Volume](), False
+        self._rounds, self._made, self._endless, self._parted = 0, list[Volume](), False, False
         self._markets, self._spent, self._halves = list[Market](), 0.0, 0
 
     @property
@@ -863,7 +866,9 @@ class Pricing:
 
     @property
     def of_jobs(self) -> tuple[Packed, Volume] | None:
-        """The best prices of jobs alone so far, if there are any, and their market."""
+        """The market of prices of jobs alone, and the best of them, once the rounds on them are done."""
+        if self.done < 1.0:
+            return None
         return next(((one.market, one) for one in self._made if isinstance(one.market, Packed)), None)
 
     @property
@@ -882,9 +887,12 @@ class Pricing:
         best = self._best
         return best.market.certificate(best.times, best.prices, best.losses)
 
-    def steps(self, *, endless: bool, plain: bool = False) -> Stage:
-        """Do rounds for ever if ``endless``, or as many as the size allows; yield work, as a stage does."""
-        self._endless = endless
+    def steps(self, *, endless: bool, plain: bool = False, parted: bool = False) -> Stage:
+        """Do rounds for ever if ``endless``, or as many as the size allows; yield work, as a stage does.
+
+        If schedules are ``parted`` into windows afterwards, those on prices of jobs alone end in any case.
+        """
+        self._endless, self._parted = endless, parted
         market = Market(self.instance, rows_of(self.instance, plain=plain))
         found = self._begin(market, first_grid(self.instance, self.schedule))
         yield from self._grid(found, VOLUME_WORK, VOLUME_WORK)
@@ -911,6 +919,7 @@ class Pricing:
         waiting = self.instance.jobs.submit < found.times[1:, None]
         prices = found.market.paid(found.times, found.prices) * waiting
         alone = self._begin(Packed(self.instance, packings), found.times, prices)
+        self._endless &= not self._parted
         yield from self._passes(alone, FIRST_WORK, PACKED_WORK)
 
     def _begin(self, market: Market, times: np.ndarray, *given: Any) -> Volume:

@@ -632,8 +632,9 @@ class Branching:
     ) -> Generator[float, None, int | None]:
         """Search from the root for schedules that cost less than the goal, with about so much work.
 
-        Yield work; return a bound of the cost of all schedules that prices let start, that of the best known
-        if no other costs less; None if there was more work.
+        Yield work; return a bound of the cost of all schedules in the windows of the prices of which no other
+        is as good that the search would prefer (with a job earlier on the same machines, or equal jobs in
+        order); that of the best known if none costs less; None if there was more work.
         """
         instance, cursor, done = self.instance, self._tree.cursor, False
         self.root(costs)

@@ -81,7 +81,8 @@ def offline(
     Every method begins with a list schedule and the sum of all durations, which are optimal where nobody has
     to wait. "search" goes on with stages that take turns (:mod:`.turns`): prices, which prove a bound
     (:func:`.bound.lower_bound`), and plans and annealing (:func:`.search.search`). "auto"
-    adds the branch and bound for few jobs, in windows of their starts (:mod:`.windows`).
+    adds the branch and bound for few jobs, in windows of their starts if all sets of jobs that can run
+    together are known (:mod:`.windows`).
 
     The cost is minimised over what policies can do: starts at decision epochs. The bound of prices holds for
     any starts, and so does that of CP-SAT and the program.
@@ -138,7 +139,7 @@ def _turns(best: _Best, *, exact: bool) -> list[Turn]:
     """Return the rounds on prices, the search and, if ``exact``, the branch and bound, which begins later."""
     limited, few = math.isfinite(best.budget.time_limit), len(best.instance.jobs) if exact else 0
     pricing = Pricing(best.instance, best.decision)
-    prices = _by_prices(best, pricing, endless=limited and not exact)
+    prices = _by_prices(best, pricing, endless=limited, parted=exact)
     search = _by_search(best, pricing, UNTIL_TIME if limited else MOST_ROUNDS, shared=exact)
     turns = [
         Turn(prices, PRICES, ahead=PRICES_FIRST * few**3),
@@ -149,11 +150,11 @@ def _turns(best: _Best, *, exact: bool) -> list[Turn]:
     return turns
 
 
-def _by_prices(best: _Best, pricing: Pricing, *, endless: bool) -> Stage:
+def _by_prices(best: _Best, pricing: Pricing, *, endless: bool, parted: bool) -> Stage:
     """Bound by prices; the certificate is made in the end."""
     spent = 0.0
     try:
-        for work in pricing.steps(endless=endless):
+        for work in pricing.steps(endless=endless, parted=parted):
             spent += work
             if spent >= STEP:
                 best.limit(pricing.proved, pricing.name)
@@ -190,13 +191,9 @@ def _offer(best: _Best, searching: Searching) -> None:
 
 def _by_branching(best: _Best, pricing: Pricing, most_nodes: float) -> Stage:
     """Branch and bound from the best schedule so far, in windows if jobs have prices alone."""
-    branching, within, spent = Branching(best.instance, best.decision), best.budget.gap, 0.0
-    tree: Branching | Windows = branching
-    steps = branching.steps(within, pricing.tariff)
-    if pricing.of_jobs is not None:
-        tree = Windows(branching, *pricing.of_jobs)
-        steps = tree.steps(within)
-    for work in steps:
+    branching, spent = Branching(best.instance, best.decision), 0.0
+    tree = Windows(branching, pricing)
+    for work in tree.steps(best.budget.gap):
         spent += work
         if spent >= STEP:
             _know(best, branching, tree.low)

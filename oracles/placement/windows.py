@@ -18,7 +18,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..turns import Stage
-from .bound import ROUND_SECONDS, Packed, Volume, units_of
+from .bound import ROUND_SECONDS, Packed, Pricing, Volume, units_of
 from .exact import Branching, costs_of
 from .search import gap
 
@@ -31,6 +31,9 @@ MOST_LEAVES = 64
 LEVELS, FURTHER = 10, 1.4
 """The branch and bound tries to raise the bound of a leaf by such a part of the gap at first; by so many
 times as much once that is done, and by less by the square of it in the leaves that it is split into."""
+
+WHOLE_WORK = 3.0
+"""The least work of the branch and bound before anything is split."""
 
 AS_LONG, LEAST_WORK = 6.0, 1.0
 """It gives up on a leaf, which is split, after so many times the work of its rounds, at least so much."""
@@ -70,21 +73,29 @@ class Windows:
         No schedule costs less, in millionths of a second.
     """
 
-    def __init__(self, branching: Branching, market: Packed, root: Volume) -> None:
+    def __init__(self, branching: Branching, pricing: Pricing) -> None:
         self.instance, self.branching, self.low = branching.instance, branching, 0
-        self._market, self._root = market, root
+        self._pricing = pricing
         self._heap, self._count = list[tuple[int, int, _Leaf]](), itertools.count()
 
     @property
     def text(self) -> str:
         """How far it is, in words."""
-        return f"{self.branching.text} in {len(self._heap)} windows"
+        return f"{self.branching.text}, {max(1, len(self._heap))} windows of starts"
 
     def steps(self, within: float) -> Stage:
-        """Search where the bound is least, and split what takes too long; yield work, as a stage does."""
-        first = units_of(self.instance, self._root.bound)
+        """Search where the bound is least, and split what takes too long; yield work, as a stage does.
+
+        At first all is searched as a whole, which may be enough, and goes on unless jobs have prices alone.
+        """
+        yield from self._whole(within)
+        found = self._pricing.of_jobs
+        if found is None or gap(self.instance, self.branching.best, self.low) <= within:
+            return
+        market, root = found
+        first = max(self.low, units_of(self.instance, root.bound))
         step = (self.branching.best - first) / LEVELS
-        self._heap.append((yield from self._leaf(self._root, self._market.windows, first, step)))
+        self._heap.append((yield from self._leaf(root, market.within(market.windows), first, step)))
         while True:
             low, _, leaf = self._heap[0]
             self.low, best = min(low, self.branching.best), self.branching.best
@@ -104,15 +115,24 @@ class Windows:
             for side in (1, 0):
                 windows = leaf.found.market.windows.copy()
                 windows[job, side] = leaf.middle[job] + 1 - side
-                halves.append((yield from self._leaf(leaf.found, windows, low, leaf.step)))
+                halves.append((yield from self._leaf(leaf.found, market.within(windows), low, leaf.step)))
             heapq.heapreplace(self._heap, halves[0])
             heapq.heappush(self._heap, halves[1])
 
+    def _whole(self, within: float) -> Stage:
+        """Search all schedules at once, by the best prices so far, until these can be parted; yield work."""
+        spent = 0.0
+        for work in self.branching.steps(within, self._pricing.tariff):
+            self.low, spent = self.branching.low, spent + work
+            yield work
+            if spent > WHOLE_WORK and self._pricing.of_jobs is not None:
+                break
+        self.low = self.branching.low
+
     def _leaf(
-        self, parent: Volume, windows: np.ndarray, low: int, step: float
+        self, parent: Volume, market: Packed, low: int, step: float
     ) -> Generator[float, None, tuple[int, int, _Leaf]]:
-        """Do rounds in windows, from the prices of the parent; return the bound, a number and the leaf."""
-        market = self._market.within(windows)
+        """Do rounds in a market, from the prices of the parent; return the bound, a number and the leaf."""
         found, spent, starts = parent.within(market), 0.0, []
         for _ in range(ROUNDS):
             found.step()
