@@ -81,7 +81,8 @@ class Windows:
     @property
     def text(self) -> str:
         """How far it is, in words."""
-        return f"{self.branching.text}, {max(1, len(self._heap))} windows of starts"
+        parts = f", {len(self._heap)} windows of starts" if len(self._heap) > 1 else ""
+        return self.branching.text + parts
 
     def steps(self, within: float) -> Stage:
         """Search where the bound is least, and split what takes too long; yield work, as a stage does.
