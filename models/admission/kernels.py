@@ -30,7 +30,7 @@ MOST_STEPS = 10**11  # of the program over all worker-slots, half a minute
 
 @njit(cache=True, error_model="numpy")
 def room(capacity, demand, most):  # type: ignore[no-untyped-def]
-    """Return what :func:`.setting.room` does."""
+    """Return how many times whole demands fit on each machine, at most ``most``, shape (machines,)."""
     result = np.full(len(capacity), most)
     for h in range(len(capacity)):
         for r in range(demand.size):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from ...models.admission.kernels import room as most_of
 from ...models.compiled import njit
 
 
@@ -94,17 +95,6 @@ def progressive_filling(
             free_servers[server] -= server_needs[i]
             servers[i, server] += 1
             last_server = server
-
-
-@njit(cache=True)
-def most_of(free: np.ndarray, need: np.ndarray, most: int) -> np.ndarray:
-    """Return how many fit on each machine, at most ``most``, shape (H,)."""
-    result = np.full(len(free), most)
-    for h in range(len(free)):
-        for r in range(len(need)):
-            if need[r] > 0:
-                result[h] = min(result[h], free[h, r] // need[r])
-    return result
 
 
 @njit(cache=True)
