@@ -77,7 +77,8 @@ def unit_costs(prices, share):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, error_model="numpy")
-def _cheapest(costs, room):  # type: ignore[no-untyped-def]
+def least_cost(costs, room):  # type: ignore[no-untyped-def]
+    """Return the least cost where there is room; infinity if there is none."""
     low = np.inf
     for h in range(costs.size):
         value = costs[h] if room[h] > 0 else np.inf
@@ -536,7 +537,7 @@ def best_counts(offer, ratio, work, utilities, least):  # type: ignore[no-untype
     slots, most, useful, low = utilities.size, offer[4].size - 1, 0, np.inf
     unit = np.empty(slots)  # no more than what a worker costs in the slot
     for s in range(slots):
-        unit[s] = _cheapest(offer[1][s], offer[0][s]) + ratio * _cheapest(offer[3][s], offer[2][s])
+        unit[s] = least_cost(offer[1][s], offer[0][s]) + ratio * least_cost(offer[3][s], offer[2][s])
         low = min(low, unit[s])
         if utilities[s] - work * low > least:
             useful = s + 1

@@ -11,7 +11,7 @@ from __future__ import annotations
 import numpy as np
 
 from ..compiled import njit
-from .kernels import lower_hull, pop, push
+from .kernels import least_cost, lower_hull, pop, push
 
 SAFE = 1.0 + 1e-9
 """By how much a slot has to be dearer than all segments so far for its curve to be left out: rounding."""
@@ -117,15 +117,6 @@ def unit_costs(price, share, cost):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, error_model="numpy")
-def least(cost, room):  # type: ignore[no-untyped-def]
-    """Return the least cost of the groups that have room; infinity if none has."""
-    result = np.inf
-    for g in range(cost.shape[0]):
-        result = min(result, cost[g] if room[g] > 0 else np.inf)
-    return result
-
-
-@njit(cache=True, error_model="numpy")
 def take_units(used, share, room, order, count, weight):  # type: ignore[no-untyped-def]
     """Add what some workers (or parameter servers) take of the groups, the cheapest filled first."""
     left = count
@@ -174,7 +165,8 @@ def price_jobs(jobs, sides, worker_price, server_price, used_workers, used_serve
             unit_costs(worker_price[t], worker_share[i], cost)
             unit_costs(server_price[t], server_share[i], server_cost)
             if covered >= work[i]:
-                cheapest = least(cost, worker_room[i]) + fewest * least(server_cost, server_room[i])
+                cheapest = least_cost(cost, worker_room[i])
+                cheapest += fewest * least_cost(server_cost, server_room[i])
                 if cheapest > SAFE * slope[0]:
                     corners[s] = 1
                     continue
