@@ -12,44 +12,22 @@ from __future__ import annotations
 import numpy as np
 
 from ..compiled import njit
-from .state import (
-    ARRIVED,
-    CONSOLIDATE,
-    DONE,
-    FIRST_FIT,
-    IN_USE,
-    LOAD_BALANCE,
-    NOW,
-    PENDING,
-    ROWS,
-    RUNNING,
-    SCALE,
-    THOUSAND,
-    USED,
-    WAITED,
-    State,
-    Table,
-)
-
-__all__ = [
-    "ARRIVED",
-    "CONSOLIDATE",
-    "DONE",
-    "FIRST_FIT",
-    "IN_USE",
-    "LOAD_BALANCE",
-    "NOW",
-    "PENDING",
-    "ROWS",
-    "RUNNING",
-    "SCALE",
-    "THOUSAND",
-    "USED",
-    "WAITED",
-    "State",
-    "Table",
-]
-"""Names of ``state.py`` that can be imported from here too."""
+from .state import ARRIVED as ARRIVED
+from .state import CONSOLIDATE as CONSOLIDATE
+from .state import DONE as DONE
+from .state import FIRST_FIT as FIRST_FIT
+from .state import IN_USE as IN_USE
+from .state import LOAD_BALANCE as LOAD_BALANCE
+from .state import NOW as NOW
+from .state import PENDING as PENDING
+from .state import ROWS as ROWS
+from .state import RUNNING as RUNNING
+from .state import SCALE as SCALE
+from .state import THOUSAND as THOUSAND
+from .state import USED as USED
+from .state import WAITED as WAITED
+from .state import State as State
+from .state import Table as Table
 
 
 @njit(cache=True)
