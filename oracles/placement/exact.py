@@ -521,9 +521,7 @@ def by_branch_and_bound(
     budget: Budget,
     progress: PartProgress | None = None,
     *,
-    schedule: Schedule | None = None,
     tariff: Tariff | None = None,
-    most_nodes: float = math.inf,
 ) -> Exact:
     r"""Search all decisions at the decision epochs, with contention, depth first.
 
@@ -542,15 +540,11 @@ def by_branch_and_bound(
 
     Parameters
     ----------
-    schedule
-        The incumbent; by default the best of some list schedules.
     tariff
         Prices of jobs, by default none.
-    most_nodes
-        The search ends after about so many epochs.
     """
     refuse_too_large(instance)
-    first = list_schedule(instance, budget) if schedule is None else schedule
+    first = list_schedule(instance, budget)
     method = BRANCHED
     if not _relaxations(instance):
         method += " (others do not help without contention)"
@@ -559,7 +553,7 @@ def by_branch_and_bound(
     branching, report = Branching(instance, first), Report(progress)
     for _ in branching.steps(budget.gap, lambda: tariff):
         shown = report.gap(branching.text, branching.best / MILLION, branching.low / MILLION)
-        if budget.over or not shown or branching.nodes >= most_nodes:
+        if budget.over or not shown:
             break
     report.finish()
     return _exact(instance, branching.schedule, branching.low, budget, f"{method}, {branching.text}")
