@@ -224,7 +224,6 @@ def search(
     *,
     seed: int = SEED,
     rounds: int | None = None,
-    bound: int = 0,
 ) -> tuple[Schedule, str]:
     """Return a good schedule of all jobs, known in advance, and what made it.
 
@@ -240,8 +239,7 @@ def search(
     returned is never worse.
 
     The first list schedule is made in any case. By default there are :data:`MOST_ROUNDS`, with a time limit
-    as many as there is time for. The search ends within ``budget.gap`` of ``bound``, a lower bound of the
-    cost in millionths of a second.
+    as many as there is time for.
     """
     state = Searching(instance)
     if rounds is None:
@@ -249,7 +247,7 @@ def search(
     for _ in state.steps(rounds, seed):
         if progress is not None:
             progress(max(state.done, budget.used), state.maker, value=state.cost / (TICKS * WEIGHT_UNIT))
-        if budget.over or gap(instance, int(state.cost), bound) <= budget.gap:
+        if budget.over:
             break
     return state.schedule(), state.maker
 
