@@ -428,9 +428,9 @@ class Budget:
         """Whether the time is up."""
         return self.left <= 0.0
 
-    def part(self, share: float = 1.0, most: float = math.inf) -> Budget:
-        """Return a budget of a share of the time left, and of no more than ``most`` seconds."""
-        return type(self)(self.gap, min(most, self.left * share))
+    def rest(self) -> Budget:
+        """Return a budget of the time left."""
+        return type(self)(self.gap, self.left)
 
 
 def so_far(value: float, bound: float | None) -> str:
@@ -463,15 +463,11 @@ class Report:
                 self._raised = error
         return self._raised is None
 
-    def gap(self, text: str, value: float, bound: float, *, believed: bool = True) -> bool:
-        """Report value and bound, either possibly infinite, and as the fraction the less over the more.
-
-        A bound that is not ``believed`` counts for the fraction alone.
-        """
+    def gap(self, text: str, value: float, bound: float) -> bool:
+        """Report value and bound, either possibly infinite, and as the fraction the less over the more."""
         low, high = sorted((value, bound))
         known = 0.0 < low <= high < math.inf
-        shown = bound if believed else math.nan
-        return self(low / high if known else 0.0, text, value=value, bound=shown)
+        return self(low / high if known else 0.0, text, value=value, bound=bound)
 
     def finish(self) -> None:
         """Raise the error of the callback, if there was one."""
@@ -574,8 +570,8 @@ class Incumbent(ABC, Generic[Decision, Number]):
         value, bound = (self._sign * (number - self.unavoidable) for number in (self.value, self.bound))
         return why_stopped(value, bound, self.budget, rounding=2.0 * self._rounding, otherwise=otherwise)
 
-    def report(self, low: float, high: float) -> PartProgress | None:
-        """Return what takes the progress of a part of the search, from ``low`` to ``high``.
+    def report(self) -> PartProgress | None:
+        """Return what takes the progress of a part of the search.
 
         What it tells begins with the incumbent and the dual bound of the whole search, or those of the part
         where they are better: these are offered and checked when the part ends.
@@ -589,7 +585,7 @@ class Incumbent(ABC, Generic[Decision, Number]):
         def report(done: float, text: str, *, value: float = math.nan, bound: float = math.nan) -> None:
             # what comes first stays if the other is not a number
             where = so_far(better(self.value / self.unit, value), tighter(self.bound / self.unit, bound))
-            progress(low + (high - low) * min(1.0, max(0.0, done)), f"{where}; {text}")
+            progress(min(1.0, max(0.0, done)), f"{where}; {text}")
 
         return report
 

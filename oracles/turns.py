@@ -40,7 +40,7 @@ class Best(Incumbent[Decision, Number]):
         # what comes first stays if the other is not a number
         self.hoped = better(self.hoped, self.value / self.unit, value)
         self.proved = tighter(self.proved, self.bound / self.unit, bound)
-        report = self.report(0.0, 1.0)
+        report = self.report()
         if report is not None:
             low, high = sorted((self.hoped, self.proved))
             near = low / high if high > 0.0 else 1.0

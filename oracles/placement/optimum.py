@@ -124,7 +124,7 @@ def offline(
     last = WhyStopped.ROUNDS
     if method in EXACT:
         if not best.over:
-            last = _take(best, EXACT[method](instance, budget.part(), best.report(0.0, 1.0)))
+            last = _take(best, EXACT[method](instance, budget.rest(), best.report()))
     elif not best.over:
         in_turns(best, _turns(best, exact=method == AUTO and _few(instance)))
     return best.optimum(last)
