@@ -57,7 +57,7 @@ LEAST_RISE = 2e-12
 """The least positive coefficient of a cut: HiGHS leaves out those up to 1e-12, whatever it is told."""
 
 TOLERANCE = 1e-7
-"""Default distance of bound and value, beyond the margin, at which an index search ends."""
+"""Distance of bound and value, beyond the margin, at which an index search ends."""
 
 
 class GangChoice(NamedTuple):
@@ -373,11 +373,11 @@ def most_tasks(setting: GangChannels, marked: np.ndarray, arrivals: np.ndarray) 
     return found._replace(marked=round(found.value))
 
 
-def every_decision(setting: GangChannels, arrivals: np.ndarray, most: int = MOST_LISTED) -> np.ndarray | None:
+def every_decision(setting: GangChannels, arrivals: np.ndarray) -> np.ndarray | None:
     """List the feasible decisions of a slot, shape (N, E), or return ``None`` if there are many.
 
     Tasks are added one after the other, each to every server where there is room, or to none. More than
-    ``most`` decisions, or ways to begin one, are too many.
+    :data:`MOST_LISTED` decisions, or ways to begin one, are too many.
     """
     able = np.flatnonzero(usable(setting, arrivals))
     x = np.zeros((1, setting.channels))
@@ -392,7 +392,7 @@ def every_decision(setting: GangChannels, arrivals: np.ndarray, most: int = MOST
             filled.append(used[room])
             filled[-1][:, r] += setting.demand[q]
         x, used = np.concatenate(grown), np.concatenate(filled)
-        if len(x) > most:
+        if len(x) > MOST_LISTED:
             return None
     running = np.zeros((len(x), setting.ports))
     np.add.at(running.T, setting.port, x.T)
@@ -406,7 +406,6 @@ def best_gang_index(
     arrivals: Any,
     *,
     untried: np.ndarray | None = None,
-    tolerance: float = TOLERANCE,
     time_limit: float | None = None,
     start: float | None = None,
     listed: np.ndarray | None = None,
@@ -423,7 +422,7 @@ def best_gang_index(
     As many untried channels as possible come first: each adds a bonus larger than any index.
 
     ``v`` and ``q`` are the estimated mean >= 0 and the squared width >= 0 of each channel, ignored where
-    ``untried``. Bound and value may differ by ``tolerance``, a part of the index, beyond the margin.
+    ``untried``. Bound and value may differ by :data:`TOLERANCE`, a part of the index, beyond the margin.
     ``start`` is the first lambda, for instance that of the slot before; any positive number gives the same
     index. If ``listed`` is the list of :func:`every_decision` for this slot, it is enumerated, and no program
     is solved.
@@ -440,7 +439,7 @@ def best_gang_index(
     largest = max(mean[known].max(initial=0.0), math.sqrt(spread[known].max(initial=0.0)))
     unit = power_of_two(float(largest)) or 1.0
     line, square = (np.where(known, weights, 0.0) / unit for weights in (mean, spread))
-    search = _Index(setting, line, square / unit, jobs, first, tolerance)
+    search = _Index(setting, line, square / unit, jobs, first)
     if listed is not None:
         search.go_through(listed)
     else:
@@ -475,7 +474,6 @@ class _Index:
         q: np.ndarray,
         jobs: np.ndarray,
         untried: np.ndarray,
-        tolerance: float,
     ) -> None:
         self.setting, self.jobs, self.untried = setting, jobs, untried
         self.v, self.q = np.where(untried, 0.0, v), np.where(untried, 0.0, q)
@@ -485,7 +483,7 @@ class _Index:
         self.apart = False  # whether HiGHS would not tell the widths of a cut apart
         self.gross = ceiling(setting, self.weight, jobs) + math.sqrt(ceiling(setting, self.q, jobs))
         self.margin = MARGIN * self.gross
-        self.allowed = tolerance * (most or 1.0)  # the bonus is at least 2
+        self.allowed = TOLERANCE * (most or 1.0)  # the bonus is at least 2
         self.x = np.zeros(setting.channels)
         self.value = 0.0
         self.bound = self.gross
