@@ -66,6 +66,6 @@ def number(row: Row, column: str, where: str, *, low: float = 0.0) -> float:
     return value
 
 
-def column(rows: Sequence[Row], name: str, where: str, *, low: float = 0.0) -> list[float]:
+def column(rows: Sequence[Row], name: str, where: str) -> list[float]:
     """Return a whole column as numbers; see :func:`number`."""
-    return [number(row, name, f"{where}: row {i}", low=low) for i, row in enumerate(rows)]
+    return [number(row, name, f"{where}: row {i}") for i, row in enumerate(rows)]
