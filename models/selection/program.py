@@ -79,20 +79,18 @@ def weigh(program: PyomoProgram, values: np.ndarray, arrivals: np.ndarray) -> No
 
 
 def budget_program(
-    setting: Channels, upsilon: Any, sigma2: Any, s: int, arrivals: Any = None, *, scaled: bool = False
+    setting: Channels, upsilon: Any, sigma2: Any, s: int, arrivals: Any = None
 ) -> PyomoProgram:
     """Declare P4(s), max of Sigma2.x over Omega(t) with Upsilon.x >= s (20).
 
     ``upsilon`` and ``sigma2`` are the rounded statistics (16) and (17), whole and >= 0. The program is
-    infeasible if no set reaches s. It is as for :func:`slot_program`, with the constraint ``reach``; with
-    ``scaled`` this is divided by s.
+    infeasible if no set reaches s. It is as for :func:`slot_program`, with the constraint ``reach``.
     """
     reach, gain = whole_statistics(setting, upsilon, sigma2)
     level = float(numbers(s, "s", (), integer=True, high=2.0**62))
-    unit = level if scaled and level > 0.0 else 1.0
-    m = _model("budget", setting, arrivals, scaled)
+    m = _model("budget", setting, arrivals, scaled=False)
     _maximise(m, _dot(gain, m.x))
-    _add_constraint(m, "reach", _dot(reach / unit, m.x), lower=level / unit)
+    _add_constraint(m, "reach", _dot(reach.astype(np.float64), m.x), lower=level)
     return _program(m, setting, f"P4(s) at s = {level:.0f}", BUDGET_EQUATIONS)
 
 
