@@ -25,7 +25,6 @@ from clairvoyant.online.placement.learned.gaussian import (
     posterior,
     projected,
     walk_features,
-    walk_kernel,
 )
 from clairvoyant.online.placement.learned.networks import Normal, Past, PlacementHead
 from clairvoyant.online.placement.learned.process import GEOMETRIC_TERMS, JITTER, MORE_JITTER, TERMS
@@ -106,6 +105,11 @@ def graphs(seed: int, sizes: tuple[int, ...], lengthscale: float = 1.0) -> list[
 
 def features(graph: np.ndarray, beta: float, *, geometric: bool = False) -> Tensor:
     return walk_features(torch.from_numpy(graph), number(beta), geometric=geometric)
+
+
+def walk_kernel(psi: Tensor, others: Tensor) -> Tensor:
+    """The random walk kernel between graphs, by the features of their nodes."""
+    return psi.sum(-2) @ others.sum(-2).mT
 
 
 def walks(P1: np.ndarray, P2: np.ndarray, beta: float, *, geometric: bool = False) -> float:

@@ -77,14 +77,6 @@ def walk_features(adjacency: Tensor, weight: Tensor, *, geometric: bool = False)
     return counts * torch.sqrt(torch.stack(coefficients))
 
 
-def walk_kernel(features: Tensor, others: Tensor) -> Tensor:
-    r"""Return the random walk kernel between graphs, :math:`1^\top \exp(\beta P \otimes P') 1`.
-
-    Features of nodes have shapes (..., m, M, terms) and (..., n, M, terms); the kernel has (..., m, n).
-    """
-    return features.sum(-2) @ others.sum(-2).transpose(-1, -2)
-
-
 class _Regression(torch.autograd.Function):
     r"""The change of the mean and of the covariance by data, derivatives written out.
 
