@@ -41,7 +41,6 @@ from clairvoyant.online.placement.learned.plan import Training
 from clairvoyant.online.placement.learned.rollout import (
     Played,
     Track,
-    by_network,
     lessons,
     play,
     reference,
@@ -430,10 +429,7 @@ def test_learning_sees_the_distributions_that_the_actions_were_drawn_from(
 
     monkeypatch.setattr(drawing, "draw", shifted)
     generator = torch.Generator()
-    done = roll(
-        tracks(student.design),
-        lambda scenes, memories: drawing.act(student.actor, scenes, memories, generator),
-    )
+    done = roll(tracks(student.design), student.actor, generator)
     samples = collect(done, CPU)
     priorities, affinities, _ = distributions(student, samples)
     if priorities is not None:
@@ -506,7 +502,7 @@ def test_episodes_in_one_call_are_those_of_single_decisions(name: str, variate: 
     student, made = taught(one), busy(1)
     mine = play(student.actor.networks(), made, reference(made), None, variate)
     track = Track(made, reference(made), one, np.random.default_rng(0), variate)
-    (theirs,) = roll([track], by_network(student.actor, None))
+    (theirs,) = roll([track], student.actor, None)
     for part in ("rows", "begun", "fits", "place"):
         np.testing.assert_array_equal(getattr(mine, part), getattr(theirs, part))
     for part in ("jobs", "priorities", "machines", "whole", "reward", "pairs", "affinities"):
@@ -720,7 +716,7 @@ def test_samples_picked_are_those_of_the_chosen_decisions() -> None:
 def test_by_the_means_alone_the_past_adds_nothing() -> None:
     student = taught(design())
     done = tracks(student.design)
-    roll(done, by_network(student.actor, None))
+    roll(done, student.actor, None)
     past = [step.move.past for track in done for step in track.steps]
     # What is remembered is by how much affinities were off their means: without draws, by nothing.
     assert any(each is not None and each.known.any() for each in past)

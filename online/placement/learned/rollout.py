@@ -6,7 +6,7 @@ Python does: they play decision by decision, many episodes side by side, :func:`
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -341,14 +341,15 @@ def _joined(pasts: Sequence[Past]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     return points, residual, known
 
 
-Mover = Callable[[Sequence[Scene], Sequence[Memory]], list[Move]]
+def roll(tracks: Sequence[Track], actor: Actor, generator: torch.Generator | None) -> list[Played]:
+    """Play all simulations to their ends, side by side, and return the episodes.
 
-
-def roll(tracks: Sequence[Track], mover: Mover) -> list[Played]:
-    """Play all simulations to their ends, side by side, and return the episodes."""
+    Networks decide, without a generator by the means of their actions.
+    """
     open_ = [(track, scene) for track in tracks if (scene := track.look()) is not None]
     while open_:
-        moves = mover([scene for _, scene in open_], [track.memory for track, _ in open_])
+        scenes, memories = [scene for _, scene in open_], [track.memory for track, _ in open_]
+        moves = act(actor, scenes, memories, generator)
         following = []
         for (track, scene), move in zip(open_, moves, strict=True):
             track.step(scene, move)
@@ -357,11 +358,6 @@ def roll(tracks: Sequence[Track], mover: Mover) -> list[Played]:
                 following.append((track, ahead))
         open_ = following
     return [track.played() for track in tracks]
-
-
-def by_network(actor: Actor, generator: torch.Generator | None) -> Mover:
-    """Return the deciding function of networks; without a generator it is by the means of their actions."""
-    return lambda scenes, memories: act(actor, scenes, memories, generator)
 
 
 def lessons(
@@ -380,4 +376,4 @@ def lessons(
             for one, other, seed in zip(instances, known, seeds, strict=True)
         ]
     tracks = [Track(*pair, actor.design, rng, variate) for pair in zip(instances, known, strict=True)]
-    return roll(tracks, by_network(actor, noise))
+    return roll(tracks, actor, noise)
