@@ -107,17 +107,8 @@ class SelectionGangInstance(ChannelInstance):
 
     def facts(self) -> dict[str, float]:
         """Return the numbers that say how large the instance is, by name."""
-        s = self.setting
-        return {
-            "ports": s.ports,
-            "tasks": s.tasks,
-            "servers": s.servers,
-            "device kinds": s.kinds,
-            "channels": s.channels,
-            "channels at once at most": s.most_channels,
-            "slots": s.slots,
-            "jobs": int(self.arrivals.sum()),
-        }
+        facts = super().facts()
+        return {"ports": facts.pop("ports"), "tasks": self.setting.tasks, **facts}
 
 
 def printed_counterexample() -> SelectionGangInstance:

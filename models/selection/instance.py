@@ -156,6 +156,19 @@ class ChannelInstance(Declared):
             return self.recorded
         return frozen_copy(draw_path(self.noise, self.mean, self.scale, self.setting.slots, self.seed))
 
+    def facts(self) -> dict[str, float]:
+        """Return the numbers that say how large the instance is, by name."""
+        s = self.setting
+        return {
+            "ports": s.ports,
+            "servers": s.servers,
+            "device kinds": s.kinds,
+            "channels": s.channels,
+            "channels at once at most": s.most_channels,
+            "slots": s.slots,
+            "jobs": int(self.arrivals.sum()),
+        }
+
     def episode(self, sees: frozenset[str]) -> SlotEpisode:
         """Return a fresh pass through the slots; ``sees`` may hold "arrivals"."""
         return SlotEpisode(self, "arrivals" in sees)
@@ -228,19 +241,6 @@ class SelectionInstance(ChannelInstance):
             f"SelectionInstance(ports={s.ports}, servers={s.servers}, kinds={s.kinds}, "
             f"channels={s.channels}, slots={s.slots}, digest={self.digest()})"
         )
-
-    def facts(self) -> dict[str, float]:
-        """Return the numbers that say how large the instance is, by name."""
-        s = self.setting
-        return {
-            "ports": s.ports,
-            "servers": s.servers,
-            "device kinds": s.kinds,
-            "channels": s.channels,
-            "channels at once at most": s.most_channels,
-            "slots": s.slots,
-            "jobs": int(self.arrivals.sum()),
-        }
 
     def to_networkx(self) -> nx.Graph:
         """Return the bipartite graph: nodes ("port", l) and ("server", r), an edge with data per channel.
