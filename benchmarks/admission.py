@@ -6,6 +6,7 @@ import statistics
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import nullcontext
+from typing import Any
 from unittest.mock import patch
 
 import numpy as np
@@ -123,20 +124,18 @@ def best(job: Job, offer: Offer) -> float:
     return 0.0 if plan is None else max(0.0, plan.payoff)
 
 
+def large(jobs: int, horizon: int, machines: int, **options: Any) -> clairvoyant.AdmissionInstance:
+    """Return an instance with so many machines for workers, and as many for parameter servers."""
+    half = {"worker_machines": machines, "server_machines": machines}
+    return clairvoyant.generate("admission", size="large", jobs=jobs, horizon=horizon, **half, **options)
+
+
 def schedules(horizon: int, machines: int, targets: tuple[float, float]) -> Iterator[Row]:
     """Measure OASiS per job along a run, beside the printed program and a MILP on some of the same offers.
 
     The targets are for the median and the 99 % quantile, in ms.
     """
-    sampled = clairvoyant.generate(
-        "admission",
-        size="large",
-        seed=0,
-        jobs=JOBS,
-        horizon=horizon,
-        worker_machines=machines,
-        server_machines=machines,
-    )
+    sampled = large(JOBS, horizon, machines)
     watched = Watched(JOBS // OFFERS)
     clairvoyant.play(watched, sampled)
     label = f"OASiS per job, T={horizon}, {2 * machines} machines"
@@ -171,16 +170,7 @@ def schedules(horizon: int, machines: int, targets: tuple[float, float]) -> Iter
 
 def all_ties(horizon: int, machines: int, target: float) -> Row:
     """Measure the best schedule where all machines and slots cost the same, by the slowest of some jobs."""
-    sampled = clairvoyant.generate(
-        "admission",
-        size="large",
-        seed=0,
-        jobs=JOBS,
-        horizon=horizon,
-        worker_machines=machines,
-        server_machines=machines,
-        fit="feasible",
-    )
+    sampled = large(JOBS, horizon, machines, fit="feasible")
     setting = sampled.setting
     spent = []
     for job in sampled.jobs[:: max(1, JOBS // OFFERS)]:
@@ -243,16 +233,7 @@ class ClockedFlow(Clocked, ElasticFlow):
 
 def rolling(jobs: int, target: float | None) -> Iterator[Row]:
     """Measure the slowest slot of the rolling horizon, as it is and where it keeps, and of ElasticFlow."""
-    sampled = clairvoyant.generate(
-        "admission",
-        size="large",
-        seed=0,
-        jobs=jobs,
-        horizon=100,
-        worker_machines=50,
-        server_machines=50,
-        fit="short",
-    )
+    sampled = large(jobs, 100, 50, fit="short")
     theirs = clairvoyant.play("oasis", sampled).total
     keeping = ClockedHorizon(keep=True, forecast=True)
     for label, policy in (
@@ -271,13 +252,7 @@ def rolling(jobs: int, target: float | None) -> Iterator[Row]:
 
 def intervals(jobs: int, seconds: float, seeds: Sequence[int]) -> Row:
     """Measure how far below its bound the best schedule is at 100 slots and 100 machines."""
-    half = {"worker_machines": 50, "server_machines": 50}
-    sampled = [
-        clairvoyant.generate(
-            "admission", size="large", seed=seed, jobs=jobs, horizon=100, fit="short", **half
-        )
-        for seed in seeds
-    ]
+    sampled = [large(jobs, 100, 50, seed=seed, fit="short") for seed in seeds]
     return interval(f"{jobs} jobs, T=100, 100 machines", sampled, seconds, 2.0)
 
 
@@ -294,16 +269,7 @@ def memory() -> Row:
 
 def at_scale(jobs: int, target: float) -> Iterator[Row]:
     """Measure certified bounds and the search at 100 slots and 100 machines, by volume method and columns."""
-    sampled = clairvoyant.generate(
-        "admission",
-        size="large",
-        seed=0,
-        jobs=jobs,
-        horizon=100,
-        worker_machines=50,
-        server_machines=50,
-        fit="short",
-    )
+    sampled = large(jobs, 100, 50, fit="short")
     found: list[Priced] = []
     ours = timed(lambda: found.append(volume(sampled, Budget(0.0, None))))
     theirs = timed(lambda: found.append(columns(sampled, Budget(0.0, COLUMN_SECONDS))))
