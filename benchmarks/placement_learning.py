@@ -28,7 +28,7 @@ from clairvoyant.online.placement.learned.plan import Plan
 from clairvoyant.online.placement.learned.training import Trainer
 from clairvoyant.online.placement.learned.weights import initial
 
-from .measure import Row
+from .measure import Row, timed
 
 EPISODES = 4
 LESSON_JOBS = 200
@@ -61,13 +61,6 @@ def cpu(job: Callable[[], Any]) -> float:
     return time.process_time() - start
 
 
-def wall(job: Callable[[], Any]) -> float:
-    """Return the seconds of a job by the clock, as on a GPU other time counts than the processor's."""
-    start = time.perf_counter()
-    job()
-    return time.perf_counter() - start
-
-
 def steps() -> Iterator[Row]:
     """Measure decisions in training, the updates of the networks included, and on a GPU if there is one."""
     for (name, target), variate in product(STEP_TARGETS.items(), VARIATES):
@@ -88,7 +81,7 @@ def steps() -> Iterator[Row]:
         label = f"training step with updates, {name}, by {VARIATES[variate]}"
         yield Row(label, ours, target, unit="ms", note=f"({1000.0 / ours:,.0f} steps/s of CPU)")
         if torch.cuda.is_available():
-            there = step(plan, "cuda", wall)
+            there = step(plan, "cuda", timed)  # on a GPU other time counts than the processor's
             device = torch.cuda.get_device_name()
             note = f"({1000.0 / there:,.0f} steps/s)"
             yield Row(f"{label}, {device}", there, None, "one core", ours, unit="ms", note=note)
