@@ -10,7 +10,7 @@ import click
 
 from . import output as out
 from . import rendering
-from .parts import DONE, FAILED, FILE, SEED, Command, as_json, completes, problem_names, stopped, verbosely
+from .parts import DONE, FAILED, FILE, SEED, Command, as_json, of_problems, stopped, verbosely
 
 
 @click.command(
@@ -18,13 +18,7 @@ from .parts import DONE, FAILED, FILE, SEED, Command, as_json, completes, proble
     short_help="Check every claim and write the report.",
     example="audit --problem allocation --quick --out reports",
 )
-@click.option(
-    "--problem",
-    "problems",
-    multiple=True,
-    shell_complete=completes(problem_names),
-    help="Only of this problem.",
-)
+@of_problems
 @click.option("--claim", "claims", multiple=True, metavar="ID", help="Only this claim.")
 @click.option("--quick", is_flag=True, help="A smoke test, on small instances.")
 @click.option("--full", is_flag=True, help="The sizes of the paper; this may take days.")

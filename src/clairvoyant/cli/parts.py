@@ -106,6 +106,13 @@ def read_value(text: str) -> Any:
 as_json = click.option("--json", "as_json", is_flag=True, help="Print one JSON object instead.")
 verbosely = click.option("-v", "--verbose", is_flag=True, help="Print all that there is to tell.")
 of_problem = click.option("--problem", shell_complete=completes(problem_names), help="Only of this problem.")
+of_problems = click.option(
+    "--problem",
+    "problems",
+    multiple=True,
+    shell_complete=completes(problem_names),
+    help="Only of this problem.",
+)
 instance_file = click.argument("file", type=FILE)
 policy_specs = click.option(
     "--policy",

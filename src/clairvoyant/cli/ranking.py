@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from . import output as out
-from .parts import DONE, FILE, Command, as_json, completes, policy_names, problem_names, stopped, store_file
+from .parts import DONE, FILE, Command, as_json, completes, of_problems, policy_names, stopped, store_file
 
 if TYPE_CHECKING:
     from ..ranking import Leaderboard
@@ -20,13 +20,7 @@ if TYPE_CHECKING:
     short_help="Rank all policies on a fixed public set of instances.",
     example="leaderboard --problem admission --out reports",
 )
-@click.option(
-    "--problem",
-    "names",
-    multiple=True,
-    shell_complete=completes(problem_names),
-    help="Only of this problem.",
-)
+@of_problems
 @click.option(
     "--policy",
     "specs",
@@ -41,7 +35,7 @@ if TYPE_CHECKING:
 @store_file
 @as_json
 def leaderboard(
-    names: Sequence[str],
+    problems: Sequence[str],
     specs: Sequence[str],
     traces: Path | None,
     folder: Path,
@@ -64,7 +58,7 @@ def leaderboard(
     from ..analysis.report import write_leaderboard
     from ..ranking import leaderboard as ranked
 
-    chosen = list(dict.fromkeys(names)) or [
+    chosen = list(dict.fromkeys(problems)) or [
         name for name, one in known.problems().items() if one.has("leaderboard")
     ]
     for name in chosen:
@@ -85,7 +79,7 @@ def leaderboard(
                 return stopped(f": {name}: {error}", as_json, saved=error.saved, total=error.total)
             board.comparison.save(folder / f"leaderboard-{name}.csv")
             found.append(board)
-    given = {"--problem": names, "--policy": specs, "--traces": [traces] if traces else []}
+    given = {"--problem": problems, "--policy": specs, "--traces": [traces] if traces else []}
     page = write_leaderboard(folder, [board.shown() for board in found], out.options(given))
     if as_json:
         rows = {board.problem: board.summary().to_dict("records") for board in found}
