@@ -20,6 +20,7 @@ from ..models.admission.generate import generate
 from ..models.admission.instance import AdmissionInstance
 from ..models.admission.jobs import LARGEST, MOST_CHUNKS, Job
 from ..models.admission.schedule import Schedule
+from ..models.admission.setting import room
 from .kit import LONG, Kit, Target, afresh
 from .strategies import among, integers, orders
 
@@ -141,17 +142,17 @@ def schedules(draw: st.DrawFn, instance: AdmissionInstance) -> Schedule:
         job = instance.jobs[i]
         if not draw(st.booleans()) or setting.why_never(job) is not None:
             continue
-        left, room = job.work, [side.copy() for side in free]
+        left, trial = job.work, [side.copy() for side in free]
         mine: list[list[tuple[int, int, int, int]]] = [[], []]
         tried = [draw(orders(side.shape[1])) for side in free]
         for slot in range(job.arrival, setting.horizon + 1):
             wanted = draw(_numbers(job.chunks)) if left > 0 else 0
-            rows = _fit(job, wanted, [side[slot - 1] for side in room], tried)
+            rows = _fit(job, wanted, [side[slot - 1] for side in trial], tried)
             left -= sum(count for _, count in rows[0])
             for new, found in zip(mine, rows, strict=True):
                 new += [(slot, i, machine, count) for machine, count in found]
         if left <= 0:
-            free = room
+            free = trial
             sides = [old + new for old, new in zip(sides, mine, strict=True)]
     return Schedule(*(np.array(side, dtype=np.int64).reshape(-1, 4) for side in sides))
 
@@ -165,15 +166,12 @@ def _fit(
     job: Job, wanted: int, free: list[np.ndarray], orders: list[list[int]]
 ) -> list[list[tuple[int, int]]]:
     """Take room for at most so many workers and their parameter servers; return (machine, count) of both."""
-    rooms = []
-    for has, need in zip(free, (job.worker_units, job.server_units), strict=True):
-        fits = np.where(need > 0, has // np.maximum(need, 1), job.chunks)
-        rooms.append(np.minimum(fits.min(axis=1, initial=job.chunks), job.chunks))
+    needs = (job.worker_units, job.server_units)
+    rooms = [room(has, need, job.chunks) for has, need in zip(free, needs, strict=True)]
     count = min(wanted, int(rooms[0].sum()))
     while job.servers_for[count] > min(int(rooms[1].sum()), count):
         count -= 1
     rows: list[list[tuple[int, int]]] = [[], []]
-    needs = (job.worker_units, job.server_units)
     for side, (left, need) in enumerate(zip((count, int(job.servers_for[count])), needs, strict=True)):
         for machine in orders[side]:
             taken = min(left, int(rooms[side][machine]))

@@ -22,7 +22,7 @@ from ..models.placement.generate import generate
 from ..models.placement.instance import PlacementInstance, taken_schedule
 from ..models.placement.jobs import LARGEST, LONGEST, TICKS
 from ..models.placement.schedule import Schedule
-from ..models.placement.simulator import Simulator
+from ..models.placement.simulator import Simulator, rooms
 from .kit import LONG, Kit, Target, afresh
 from .strategies import among, integers, orders
 
@@ -182,11 +182,11 @@ def faults(
         case "gang":
             rows[at][2] = count + draw(st.sampled_from([1, 1, -1] if count > 1 else [1]))
         case "capacity":
-            fitting = [[_fitting(has, need) for has in capacity] for need in instance.jobs.need]
-            least = np.array(fitting).reshape(len(fitting), len(capacity)).min(axis=1)
+            fitting = np.array([rooms(capacity, need, int(capacity.max())) for need in instance.jobs.need])
+            least = fitting.min(axis=1)
             job = draw(st.sampled_from([-1, *np.flatnonzero(least < instance.jobs.instances).tolist()]))
             assume(job >= 0)
-            k = draw(st.sampled_from(np.flatnonzero(np.array(fitting[job]) == least[job]).tolist()))
+            k = draw(st.sampled_from(np.flatnonzero(fitting[job] == least[job]).tolist()))
             rows = [row for row in rows if row[0] != job]
             rows.append([job, k, int(instance.jobs.instances[job])])
         case "window":
@@ -200,12 +200,6 @@ def faults(
         case _:
             finish[job] += draw(st.sampled_from([-1, 1, TICKS]))
     return constraint, Schedule(start, finish, np.array(rows))
-
-
-def _fitting(has: np.ndarray, need: np.ndarray) -> int:
-    """Return how many instances with a need fit on a machine."""
-    asked = need > 0
-    return int((has[asked] // need[asked]).min())
 
 
 def _random(
