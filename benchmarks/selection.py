@@ -23,8 +23,9 @@ from clairvoyant.models.selection.setting import Feedback, Observation, Setting
 from clairvoyant.online.selection import Esdp
 from clairvoyant.online.selection.printed import algorithm_2_repaired, select
 from clairvoyant.oracles.selection.certificate import Proof
-from clairvoyant.oracles.selection.optimum import index_optimum, p4_optima
-from clairvoyant.oracles.selection.optimum import select as select_corner
+from clairvoyant.oracles.selection.optimum import index_optimum
+from clairvoyant.oracles.selection.p4 import p4_optima
+from clairvoyant.oracles.selection.p4 import select as select_corner
 from clairvoyant.verify import Selection, Slot
 
 from .measure import Row, certificate, median_of, peak_memory, solved, timed

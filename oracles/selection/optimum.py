@@ -1,4 +1,4 @@
-"""Oracles of the selection problem: clairvoyant optimum, exact index and all P4(s), each certified."""
+"""Oracles of the selection problem: clairvoyant optimum and exact index, each certified."""
 
 from __future__ import annotations
 
@@ -36,22 +36,6 @@ from ..slots import Patterns, SlotCertificate
 from . import vipr
 from .certificate import of_slots
 from .gang import ENTRY
-from .p4 import UNATTAINABLE, BudgetOptima, Selected, p4_optima, select
-
-__all__ = [
-    "ORACLES",
-    "UNATTAINABLE",
-    "BudgetOptima",
-    "IndexCertificate",
-    "PatternCertificate",
-    "Selected",
-    "clairvoyant",
-    "index_bound",
-    "index_optimum",
-    "p4_optima",
-    "relaxed_bounds",
-    "select",
-]
 
 DP, HIGHS, CP_SAT, SEARCH = "dp", "highs", "cp-sat", "search"
 METHODS = (DP, HIGHS, CP_SAT)

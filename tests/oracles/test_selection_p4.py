@@ -18,7 +18,7 @@ from clairvoyant.models.selection.setting import Setting
 from clairvoyant.oracles.base import OracleError
 from clairvoyant.oracles.selection import kernels as p4_kernels
 from clairvoyant.oracles.selection import p4
-from clairvoyant.oracles.selection.optimum import UNATTAINABLE, p4_optima, select
+from clairvoyant.oracles.selection.p4 import UNATTAINABLE, p4_optima, select
 from clairvoyant.testing.selection import instances
 
 STATISTIC = st.integers(0, 6) | st.sampled_from([0, 40])
