@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..program import CAREFUL, SOLVER_TOLERANCE, SolverError, in_highs
+from ..program import CAREFUL, TIGHT, SolverError, in_highs
 from ..stopwatch import library
 from . import utility
 from .gang_bound import FREE, ROUNDING, Prices, Reduced
@@ -221,13 +221,7 @@ class Relaxation:
         high[self._y] = np.inf  # the rows of its task imply its limit, and have a price for it
         high[self._p] = np.inf
         lower, upper = (np.concatenate(parts) for parts in zip(*rows.limits, strict=True))
-        options = {
-            **CAREFUL,
-            "solver": "simplex",
-            "primal_feasibility_tolerance": SOLVER_TOLERANCE,
-            "dual_feasibility_tolerance": SOLVER_TOLERANCE,
-            "small_matrix_value": 1e-12,
-        }
+        options = {**CAREFUL, **TIGHT, "solver": "simplex"}
         entries = (matrix.indptr, matrix.indices, matrix.data)
         return in_highs(_rounded(cost), entries, (lower, upper), (np.zeros(columns), high), options)
 

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from ...models.program import SOLVER_TOLERANCE, in_highs
+from ...models.program import CAREFUL, TIGHT, in_highs
 from ...models.selection.instance import ChannelInstance
 from ...models.stopwatch import library
 from ...verify import RejectedError, Selection, Slot, flat
@@ -43,13 +43,7 @@ MOST_SETS = 2**12
 RECENT = 3
 """How many of the last prices are tried before a program is solved."""
 
-OPTIONS = {
-    "presolve": "off",
-    "solver": "simplex",
-    "primal_feasibility_tolerance": SOLVER_TOLERANCE,
-    "dual_feasibility_tolerance": SOLVER_TOLERANCE,
-    "small_matrix_value": 1e-12,
-}
+OPTIONS = {**CAREFUL, **TIGHT, "solver": "simplex"}
 
 NEAR = 1e-6
 """A relaxation that is better than the best value by more than this, relatively, closes no leaf."""
