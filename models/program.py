@@ -92,6 +92,37 @@ def in_highs(
     return highs
 
 
+class Rows:
+    """The rows of a linear program as they are gathered, block by block."""
+
+    def __init__(self) -> None:
+        self.count = 0
+        self.limits: list[tuple[np.ndarray, np.ndarray]] = []
+        self.entries: list[tuple[np.ndarray, np.ndarray, np.ndarray]] = []
+
+    def add(self, low: Any, high: Any, count: int, *entries: tuple[Any, Any, Any]) -> np.ndarray:
+        """Add rows between limits, with entries (row among them, column, value); return their numbers."""
+        numbers = np.arange(self.count, self.count + count)
+        self.count += count
+        self.limits.append((np.full(count, low, np.float64), np.full(count, high, np.float64)))
+        for row, column, value in entries:
+            self.fill(numbers[row], column, value)
+        return numbers
+
+    def fill(self, row: Any, column: Any, value: Any) -> None:
+        """Add entries of rows that are there."""
+        row, column, value = np.broadcast_arrays(row, column, value)
+        self.entries.append((row, column, value.astype(np.float64)))
+
+    def gathered(self, columns: int) -> tuple[tuple[Any, Any, Any], tuple[Any, Any]]:
+        """Return the matrix with so many columns, and the limits, as :func:`in_highs` takes them."""
+        row, column, value = (np.concatenate(parts) for parts in zip(*self.entries, strict=True))
+        low, high = (np.concatenate(parts) for parts in zip(*self.limits, strict=True))
+        shape = (self.count, columns)
+        matrix = library("scipy.sparse").csc_array((value, (row, column)), shape=shape)
+        return (matrix.indptr, matrix.indices, matrix.data), (low, high)
+
+
 def linear_of(form: Any) -> Linear:
     """Return Pyomo's linear form of what is maximised as what is minimised."""
     matrix, sense = form.A.tocsc(), np.array([kind for _, kind in form.rows], dtype=np.int64)

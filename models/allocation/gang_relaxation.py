@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..program import CAREFUL, TIGHT, SolverError, in_highs
+from ..program import CAREFUL, TIGHT, Rows, SolverError, in_highs
 from ..stopwatch import library
 from . import utility
 from .gang_bound import FREE, ROUNDING, Prices, Reduced
@@ -38,25 +38,6 @@ class Answer(NamedTuple):
     # solution.
     v: Any = None
     y: Any = None
-
-
-class _Rows:
-    """Rows of a linear program as they are gathered, block by block."""
-
-    def __init__(self) -> None:
-        self.count = 0
-        self.entries: list[tuple[np.ndarray, np.ndarray, np.ndarray]] = []
-        self.limits: list[tuple[np.ndarray, np.ndarray]] = []
-
-    def add(self, low: float, high: float, count: int, *entries: tuple[Any, Any, Any]) -> slice:
-        """Add ``count`` rows between ``low`` and ``high`` with entries (row, column, value); return where."""
-        first = self.count
-        self.count += count
-        for row, column, value in entries:
-            row, column, value = np.broadcast_arrays(row, column, value)
-            self.entries.append((first + row, column, _rounded(value)))
-        self.limits.append((np.full(count, low), np.full(count, high)))
-        return slice(first, self.count)
 
 
 class Relaxation:
@@ -100,7 +81,7 @@ class Relaxation:
         )
         if late():
             return
-        rows = _Rows()
+        rows = Rows()
         self._declare(rows)
         for tangent in self._first_tangents():
             self._add_tangents(rows, tangent, np.arange(len(self._curved)))
@@ -109,7 +90,7 @@ class Relaxation:
         self._highs = self._in_highs(rows)
         self.ready = True
 
-    def _declare(self, rows: _Rows) -> None:
+    def _declare(self, rows: Rows) -> None:
         """Declare all rows but the tangents."""
         reduced, setting, base = self.reduced, self.reduced.setting, self.reduced.setting.base
         (pair, pair_kind), (edge, kind) = self._pair, self._entry
@@ -192,7 +173,7 @@ class Relaxation:
             for share in np.linspace(0.0, 1.0, TANGENTS)
         ]
 
-    def _add_tangents(self, rows: _Rows, at: np.ndarray, which: np.ndarray) -> None:
+    def _add_tangents(self, rows: Rows, at: np.ndarray, which: np.ndarray) -> None:
         """Add z <= N (f(Y') + f'(Y') (Y - Y')) at the points Y' of these concave utilities."""
         entry = self._curved[which]
         family, alpha = self._family[entry], self._alpha[entry]
@@ -202,17 +183,14 @@ class Relaxation:
         slope = slope * self._unit[entry] / unit
         scale = 1.0 / np.maximum(1.0, slope)
         each = np.arange(len(which))
+        most = _rounded(offset * scale)
         rows.add(
-            -np.inf, 0.0, len(which), (each, self._z[which], scale), (each, self._Y[entry], -slope * scale)
+            -np.inf, most, len(which), (each, self._z[which], scale), (each, self._Y[entry], -slope * scale)
         )
-        rows.limits[-1] = (rows.limits[-1][0], _rounded(offset * scale))
 
-    def _in_highs(self, rows: _Rows) -> Any:
-        sparse = library("scipy.sparse")
-
+    def _in_highs(self, rows: Rows) -> Any:
         columns = int(self._v[-1]) + 1
-        line, column, value = (np.concatenate(parts) for parts in zip(*rows.entries, strict=True))
-        matrix = sparse.csc_array((value, (line, column)), shape=(rows.count, columns))
+        (start, row, value), limits = rows.gathered(columns)
         cost, high = np.zeros(columns), np.ones(columns)
         linear = self._family == utility.LINEAR
         cost[self._Y] = np.where(linear, -self._weight * self._alpha * self._unit / self._largest_gain, 0.0)
@@ -220,10 +198,9 @@ class Relaxation:
         cost[self._p] = 1.0
         high[self._y] = np.inf  # the rows of its task imply its limit, and have a price for it
         high[self._p] = np.inf
-        lower, upper = (np.concatenate(parts) for parts in zip(*rows.limits, strict=True))
         options = {**CAREFUL, **TIGHT, "solver": "simplex"}
-        entries = (matrix.indptr, matrix.indices, matrix.data)
-        return in_highs(_rounded(cost), entries, (lower, upper), (np.zeros(columns), high), options)
+        matrix = (start, row, _rounded(value))
+        return in_highs(_rounded(cost), matrix, limits, (np.zeros(columns), high), options)
 
     def solve(self, fixed: np.ndarray, seconds: float) -> Answer | None:
         """Solve the node that has fixed these tasks and jobs, (G + L,); return ``None`` if the time is up."""
@@ -287,11 +264,11 @@ class Relaxation:
         total = np.clip(values[self._Y[entry]] * self._unit[entry], 0.0, self._limit[entry])
         true = self._weight[entry] * utility.value(self._family[entry], self._alpha[entry], total)
         which = np.flatnonzero(values[self._z] * self._z_unit > true + ROUNDING * self._largest_gain)
-        rows = _Rows()
+        rows = Rows()
         self._add_tangents(rows, total[which], which)
         (z, y), (low, high) = rows.entries, rows.limits[0]
         index = np.column_stack([z[1], y[1]]).ravel().astype(np.int32)
-        value = np.column_stack([z[2], y[2]]).ravel()
+        value = _rounded(np.column_stack([z[2], y[2]]).ravel())
         start = np.arange(0, 2 * len(which), 2, dtype=np.int32)
         self._highs.addRows(len(which), low, high, 2 * len(which), start, index, value)
         return len(which) > 0

@@ -12,7 +12,7 @@ import numpy as np
 from ...models.admission.jobs import exact
 from ...models.admission.setting import Setting
 from ...models.base import ClairvoyantError, InputError
-from ...models.program import CAREFUL, in_highs
+from ...models.program import CAREFUL, Rows, in_highs
 from ...models.stopwatch import library
 from ..base import Traits
 from .drf import fair_placement
@@ -169,11 +169,9 @@ class Program:
 
     def _model(self, floors: np.ndarray, adjusted: int, options: dict[str, Any]) -> Any:
         """Return HiGHS with the program; columns are y, z, r, rows as they are added."""
-        csc_array = library("scipy.sparse").csc_array
-
         tasks, count = self.tasks, len(self.tasks)
         r = self._sides[0].columns + self._sides[1].columns + np.arange(count)
-        rows = _Rows()
+        rows = Rows()
         value = np.zeros(r[-1] + 1)
         for side in self._sides:
             side.add_capacity(rows, r)
@@ -181,27 +179,26 @@ class Program:
             value[r] -= side.share * side.now.sum(axis=1)
         workers, servers = self._sides
         fixed = self.running
-        numbers = rows.add(np.where(fixed, -np.inf, floors), np.where(fixed, 0.0, self.most))
+        numbers = rows.add(np.where(fixed, -np.inf, floors), np.where(fixed, 0.0, self.most), count)
         rows.fill(numbers[workers.job], workers.column, 1.0)
         rows.fill(numbers[fixed], r[fixed], -self.most[fixed])
-        least = rows.add(np.zeros(count), np.full(count, np.inf))
+        least = rows.add(0.0, np.inf, count)
         rows.fill(least[workers.job], workers.column, 1.0)
         rows.fill(least[fixed], r[fixed], -floors[fixed])
         ratios = [exact(t.job.worker_bandwidth) / exact(t.job.server_bandwidth) for t in tasks]
-        needed = rows.add(np.zeros(count), np.array([1.0 - 1.0 / ratio.denominator for ratio in ratios]))
+        needed = rows.add(0.0, np.array([1.0 - 1.0 / ratio.denominator for ratio in ratios]), count)
         rows.fill(needed[servers.job], servers.column, 1.0)
         rows.fill(needed[workers.job], workers.column, -np.array([float(x) for x in ratios])[workers.job])
-        limit = rows.add(np.array([-np.inf]), np.array([float(adjusted)]))
-        rows.fill(np.broadcast_to(limit, count), r, 1.0)
+        rows.add(-np.inf, adjusted, 1, (0, r, 1.0))
 
         upper = np.concatenate([side.room for side in self._sides] + [fixed]).astype(np.float64)
         lower = np.zeros(len(upper))
         lower[r] = fixed & (self.now < floors)
-        matrix = csc_array(rows.entries(), shape=(rows.count, len(value)))
+        matrix, limits = rows.gathered(len(value))
         return in_highs(
             value,
-            (matrix.indptr, matrix.indices, matrix.data),
-            rows.bounds(),
+            matrix,
+            limits,
             (lower, upper),
             options,
             maximise=True,
@@ -248,10 +245,10 @@ class _Side:
         self._parts = np.where(units > 0, (needs // step)[:, None] / scale, 0.0)
         self.share = (needs / np.maximum(units.sum(axis=0), 1)).sum(axis=1)
 
-    def add_capacity(self, rows: _Rows, r: np.ndarray) -> None:
+    def add_capacity(self, rows: Rows, r: np.ndarray) -> None:
         """Add the capacity of every resource of every machine, in shares of it."""
         used = np.einsum("im,imr->mr", self.now, self._parts)
-        base = rows.add(np.full(used.size, -np.inf), (self._limits - used).ravel()).reshape(used.shape)
+        base = rows.add(-np.inf, (self._limits - used).ravel(), used.size).reshape(used.shape)
         taken = self._parts[self.job, self.machine]
         e, k = np.nonzero(taken)
         rows.fill(base[self.machine[e], k], self.column[e], taken[e, k])
@@ -264,32 +261,3 @@ class _Side:
         result = np.zeros(self.now.shape, dtype=np.int64)
         result[self.job, self.machine] = x[self.column]
         return result
-
-
-class _Rows:
-    """Rows of a linear program as they come: bounds, and entries (row, column, value)."""
-
-    def __init__(self) -> None:
-        self.count = 0
-        self._bounds: list[tuple[np.ndarray, np.ndarray]] = []
-        self._entries: list[tuple[np.ndarray, np.ndarray, np.ndarray]] = []
-
-    def add(self, lower: np.ndarray, upper: np.ndarray) -> np.ndarray:
-        """Add rows and return their numbers."""
-        self._bounds.append((lower, upper))
-        self.count += len(lower)
-        return np.arange(self.count - len(lower), self.count)
-
-    def fill(self, row: np.ndarray, column: np.ndarray, value: Any) -> None:
-        """Add entries."""
-        self._entries.append((row, column, np.broadcast_to(np.asarray(value, dtype=np.float64), row.shape)))
-
-    def bounds(self) -> tuple[np.ndarray, np.ndarray]:
-        """Return the lower and the upper bounds of all rows."""
-        lower, upper = (np.concatenate(part).astype(np.float64) for part in zip(*self._bounds, strict=True))
-        return lower, upper
-
-    def entries(self) -> tuple[np.ndarray, tuple[np.ndarray, np.ndarray]]:
-        """Return the entries as scipy takes them."""
-        row, column, value = (np.concatenate(part) for part in zip(*self._entries, strict=True))
-        return value, (row, column)
