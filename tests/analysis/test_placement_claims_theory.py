@@ -283,6 +283,32 @@ def test_reward_3_by_hand_of_the_counterexample() -> None:
     assert three_at_once < two_then_one
 
 
+def test_orders_of_three_jobs_are_ranked_wrongly_by_hand() -> None:
+    """With jobs of 1, 100, 2 minutes in this order JCT is larger than with 2, 1, 100, and so is the reward."""
+    price, rewards = 2.84 / 60, {}
+    for order in permutations((100.0, 2.0, 1.0)):
+        ends = np.cumsum(order)
+        for failing, waiting in (("all that wait", (2, 1, 0)), ("none", (0, 0, 0))):
+            steps = [
+                (1 / (price * d * t) - 0.1 * n) / (1 + n)
+                for d, t, n in zip(order, ends, waiting, strict=True)
+            ]
+            rewards[failing, round(60 * float(ends.sum()))] = sum(steps)
+    for failing, wrong in (("all that wait", 2), ("none", 1)):
+        found = theory.orders_of_three(failing)
+        assert {(failing, round(jct)): reward for jct, _, reward in found} == pytest.approx(
+            {key: value for key, value in rewards.items() if key[0] == failing}
+        )
+        assert theory.wrong_pairs(found) == wrong
+    counts = [int(n) for n in check("reward-misaligned").numbers.values()]
+    assert counts == [2, 2, 2, 1, 1, 1]
+
+
+def test_a_reward_of_jct_alone_ranks_no_pair_wrongly(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(theory, "printed_rewards", lambda i, s, *_, **__: -i.completion_times(s))
+    assert fresh("reward-misaligned").verdict is Verdict.HOLDS
+
+
 def test_the_order_of_two_jobs_depends_on_the_unit_by_hand() -> None:
     instance = theory.TWO_ORDERS
     price = 2.84 / 60
