@@ -284,7 +284,7 @@ def test_reward_3_by_hand_of_the_counterexample() -> None:
 
 
 def test_orders_of_three_jobs_are_ranked_wrongly_by_hand() -> None:
-    """With jobs of 1, 100, 2 minutes in this order JCT is larger than with 2, 1, 100, and so is the reward."""
+    """With jobs of 1, 100, 2 minutes in this order JCT is larger than with 2, 1, 100, and so is reward."""
     price, rewards = 2.84 / 60, {}
     for order in permutations((100.0, 2.0, 1.0)):
         ends = np.cumsum(order)

@@ -56,9 +56,9 @@ def _costs(context: Context) -> Finding:
         table(title, f"{heads} | doing nothing is best on (%)", rows),
         proof="mu is at most 1, and the three costs sum to a normal variable of mean 1.5 and deviation "
         "0.17. That is above 1 with probability 0.998, so even the best channel has a negative mean net "
-        "utility nearly always, and (7) puts it in [0, 1].\n\nIf v is drawn from N(mu, mu/2), v less the costs "
-        "is normal with mean mu - 1.5 and variance mu^2/4 + 0.03. Over mu from U(0.1, 1) it is negative with "
-        "probability 0.97.",
+        "utility nearly always, and (7) puts it in [0, 1].\n\nIf v is drawn from N(mu, mu/2), v less the "
+        "costs is normal with mean mu - 1.5 and variance mu^2/4 + 0.03. Over mu from U(0.1, 1) it is "
+        "negative with probability 0.97.",
         assumes="Sec. 4 generates the utility v, by Sec. 2.2 an expectation, from N(mu, mu/2); it may be Z "
         "that is meant. Sec. 3.1 speaks of normalising by tuning f_k, which Table 3 prints as they are here.",
     )
