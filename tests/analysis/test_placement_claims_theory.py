@@ -267,8 +267,8 @@ def test_the_window_of_by_keys_is_that_of_the_instance() -> None:
 # Reward (3)
 
 
-def test_reward_3_by_hand_of_the_counterexample() -> None:
-    instance = theory.PACKED_OR_SPREAD
+def test_reward_3_by_hand_of_two_small_jobs_and_a_large_one() -> None:
+    instance = theory.cluster(2, 2, [(0, 2, 1, 1)] * 2 + [(1, 2, 1, 2)], origin="by hand")
     fee = 2.84 * 2 / 60
     packed, spread = (theory.schedule_by(p, instance) for p in (FifoFirstFit(), FifoLoadBalance()))
     assert (instance.completion_times(packed) / 60).tolist() == [2, 2, 2]
@@ -295,7 +295,7 @@ def test_orders_of_three_jobs_are_ranked_wrongly_by_hand() -> None:
             ]
             rewards[failing, round(60 * float(ends.sum()))] = sum(steps)
     for failing, wrong in (("all that wait", 2), ("none", 1)):
-        found = theory.orders_of_three(failing)
+        found = theory.orders(failing == "none")
         assert {(failing, round(jct)): reward for jct, _, reward in found} == pytest.approx(
             {key: value for key, value in rewards.items() if key[0] == failing}
         )

@@ -513,9 +513,9 @@ def size_of_alpha(context: Context) -> Finding:
             "fit | T | jobs | 2 alpha | 2 alpha with the floor | ln L_1 | log10 of the proven bound",
             lines,
         ),
-        assumes="Vacuous, since OPT / (2 alpha) is less than an average job of the optimum earns: one such job "
-        "is more than is promised. Yet an online algorithm does not know which job is the most valuable, and "
-        "may have no ratio at all (see theorem-4).",
+        assumes="Vacuous, since OPT / (2 alpha), all that is promised, is less than an average job of the "
+        "optimum earns. Yet an online algorithm, which does not know the most valuable job, may do no better "
+        "(see theorem-4).",
         remark="L is the utility at the horizon of the most impatient job. A job may take all of a machine, "
         "so that what can be proved is much larger still; with a floor on L, which is ours, nothing is.",
     )
