@@ -274,7 +274,8 @@ def test_a_wrong_bound_or_dual_would_be_seen() -> None:
 
 def test_lemma_1_needs_a_dual_that_is_feasible() -> None:
     found = check("lemma-1").numbers
-    assert float(found["F = 1000: OPT / ALG"]) > 2 * float(found["F = 1000: alpha of the condition"])
+    assert float(found["F = 10^6: OPT / ALG"]) > 2 * float(found["F = 10^6: alpha of the condition"])
+    assert float(found["F = 10^6: alpha of the condition"]) == pytest.approx(288540.18, abs=0.01)
     assert found["of these above 2 alpha"] == 0
     assert int(found["runs with D_I >= OPT"]) > 20
 
@@ -288,10 +289,10 @@ def test_rising_utilities_are_all_taken_before_the_best_ones_do_not_fit() -> Non
         assert run.least == parts * 100.0
 
 
-def test_a_job_without_the_exhausted_resource_is_admitted() -> None:
+def test_a_job_is_admitted_to_a_machine_beside_an_exhausted_one() -> None:
     policy = Oasis(floor=False)
-    play(policy, theory.other_resource())
-    assert policy.usage.workers[0, 0].tolist() == [10_000_000, 1_000_000]
+    assert play(policy, theory.other_machine()).total == pytest.approx(2.0)
+    assert policy.usage.workers[0].tolist() == [[10_000_000], [10_000_000]]
 
 
 def test_jobs_that_can_never_finish_must_not_count() -> None:

@@ -267,8 +267,8 @@ def test_the_window_of_by_keys_is_that_of_the_instance() -> None:
 # Reward (3)
 
 
-def test_reward_3_by_hand_of_the_counterexample() -> None:
-    instance = theory.PACKED_OR_SPREAD
+def test_reward_3_by_hand_of_two_small_jobs_and_a_large_one() -> None:
+    instance = theory.cluster(2, 2, [(0, 2, 1, 1)] * 2 + [(1, 2, 1, 2)], origin="by hand")
     fee = 2.84 * 2 / 60
     packed, spread = (theory.schedule_by(p, instance) for p in (FifoFirstFit(), FifoLoadBalance()))
     assert (instance.completion_times(packed) / 60).tolist() == [2, 2, 2]
@@ -281,6 +281,32 @@ def test_reward_3_by_hand_of_the_counterexample() -> None:
     assert printed_rewards(instance, packed).sum() == pytest.approx(three_at_once)
     assert printed_rewards(instance, spread).sum() == pytest.approx(two_then_one)
     assert three_at_once < two_then_one
+
+
+def test_orders_of_three_jobs_are_ranked_wrongly_by_hand() -> None:
+    """With jobs of 1, 100, 2 minutes in this order JCT is larger than with 2, 1, 100, and so is reward."""
+    price, rewards = 2.84 / 60, {}
+    for order in permutations((100.0, 2.0, 1.0)):
+        ends = np.cumsum(order)
+        for failing, waiting in (("all that wait", (2, 1, 0)), ("none", (0, 0, 0))):
+            steps = [
+                (1 / (price * d * t) - 0.1 * n) / (1 + n)
+                for d, t, n in zip(order, ends, waiting, strict=True)
+            ]
+            rewards[failing, round(60 * float(ends.sum()))] = sum(steps)
+    for failing, wrong in (("all that wait", 2), ("none", 1)):
+        found = theory.orders(failing == "none")
+        assert {(failing, round(jct)): reward for jct, _, reward in found} == pytest.approx(
+            {key: value for key, value in rewards.items() if key[0] == failing}
+        )
+        assert theory.wrong_pairs(found) == wrong
+    counts = [int(n) for n in check("reward-misaligned").numbers.values()]
+    assert counts == [2, 2, 2, 1, 1, 1]
+
+
+def test_a_reward_of_jct_alone_ranks_no_pair_wrongly(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(theory, "printed_rewards", lambda i, s, *_, **__: -i.completion_times(s))
+    assert fresh("reward-misaligned").verdict is Verdict.HOLDS
 
 
 def test_the_order_of_two_jobs_depends_on_the_unit_by_hand() -> None:

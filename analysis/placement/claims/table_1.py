@@ -147,8 +147,8 @@ def daily_saving(_context: Context) -> Finding:
     most = saving / fee["RIFLING"] * PAI_GPUS * 24 * PRICE
     return in_print(
         amended_if(most > 10_000.0, printed > 10_000.0),
-        "The product of the printed numbers is above ten thousand, but so many jobs need twice the GPUs that "
-        "the cluster has.",
+        "The product of the printed numbers is above ten thousand, but so many jobs need nearly twice the "
+        "GPUs that the cluster has.",
         numbers={
             "saving a day as printed ($)": printed,
             "GPUs that so many jobs need": fee["RIFLING"] / PRICE * DAILY_JOBS / 24,

@@ -17,7 +17,7 @@ from ....online.selection.esdp import scaled, scaling
 from ...claim import Context, Finding, Register, Verdict, Why, amended_if, finding, holds_if, table
 from ...engine.kept import decided, play
 from ...experiments import Contender, seeds, track
-from ...statistics import growth_exponent, law_errors, mean_interval
+from ...statistics import Interval, growth_exponent, law_errors, mean_interval
 from ...study import Statement, amounts, conclude, judge
 from .. import experiments as ex
 from .. import regret
@@ -264,9 +264,9 @@ def index_errors(here: SelectionInstance, decisions: np.ndarray) -> tuple[np.nda
     return slots, np.array(errors), statistics.delta("loglog", slots + 1)
 
 
-def two_ports(slots: int, seed: int, mean: float = 0.5) -> SelectionInstance:
+def two_ports(slots: int, seed: int, mean: float = 0.5, rho: float = RHO) -> SelectionInstance:
     """Return two ports with a server each, capacity for one of them, and random arrivals."""
-    jobs = (np.random.default_rng(seed).random((slots, 2)) < RHO).astype(np.int64)
+    jobs = (np.random.default_rng(seed).random((slots, 2)) < rho).astype(np.int64)
     note = "whoever decides for both ports loses rho (1 - rho) / 2 per slot in expectation"
     return one_device([(0, 0), (1, 1)], [mean, mean], jobs, note)
 
@@ -284,36 +284,42 @@ def stays(gaps: np.ndarray, least: float) -> bool:
     return 0.0 < found.low <= least <= found.high
 
 
+def reached(here: SelectionInstance) -> Interval:
+    """Return the share of slots in which ESDP as printed reaches (28) with delta, once all was tried."""
+    _, error, delta = index_errors(here, decided(PRINTED.make(), here))
+    return mean_interval((error <= delta + TIE).astype(float), 0.9999)
+
+
 @claim("theorem-1", "Theorem 1, (28)", REFUTED, choices=("'at most' or 'at least'",))
 def _theorem_1(context: Context) -> Finding:
     """With probability at most p = exp(-(|L| - sum rho_l)^2 / 3), the decision's index plus delta is at least
     the largest index.
 
-    Algorithm 1 on two ports that share a device: in which share of slots it is, against p.
+    Algorithm 1 on one port, and on two that share a device: in which share of slots it is, against p.
     """
-    slots = context.pick(1000, 1000, 20000)
-    p, p_one, exact = printed_probability(2, RHO), printed_probability(1, 0.5), 1.0 - RHO * (1.0 - RHO)
-    small = two_ports(slots, context.seed, 1.0)
-    _, error, delta = index_errors(small, decided(PRINTED.make(), small))
-    share = mean_interval((error <= delta + TIE).astype(float), 0.9999)
-    at_least = share.high >= p
-    at_most = bool(decided(PRINTED.make(), channel(1))[0, 0] <= p_one)
+    slots, often, seed = context.pick(1000, 1000, 20000), 0.7, context.seed
+    p, p_one, exact = printed_probability(2, often), printed_probability(1, 0.5), 1.0 - often * (1.0 - often)
+    coins = (np.random.default_rng(seed).random((slots, 1)) < 0.5).astype(np.int64)
+    alone = one_device([(0, 0)], [0.5], coins, "one channel of a port with random jobs", noise="bernoulli")
+    one, two = reached(alone), reached(two_ports(slots, seed, 1.0, often))
+    wrong = one.low > p_one and two.high < p and two.low <= exact <= two.high
     return finding(
-        holds_if(at_least or at_most or not share.low <= exact <= share.high),
+        holds_if(not wrong),
         "'With probability at most p' is false for one port, and 'at least p' for two ports at one device.",
         {
             "p for two ports": p,
             "probability that (28) is reached, two ports": exact,
-            "share of slots that reach it": share.mean,
+            "share of slots that reach it": two.mean,
             "p for one port, rho = 0.5": p_one,
+            "share of slots that reach it, one port": one.mean,
         },
-        counterexample=two_ports(200, context.seed, 1.0),
-        assumes=f"rho = {RHO:g} for two ports, independent; the default sequences.",
+        counterexample=two_ports(200, seed, 1.0, often),
+        assumes=f"rho = {often:g} for two ports, independent; the default sequences.",
         proof="One port and one channel: with a job the only channel is chosen, without one there is "
         "nothing to choose, so (28) is always reached, while p < 1 for rho < 1.\n\nTwo ports worth 1 at one "
         "device: (28) is missed as soon as delta < 1 whenever the port that Algorithm 1 picked has no job "
-        "and the other has one, with probability rho (1 - rho). That leaves 0.91 at rho = 0.9, less than p "
-        "= 0.987.",
+        "and the other has one, with probability rho (1 - rho). That leaves 0.79 at rho = 0.7, less than p "
+        "= 0.887; at the 0.9 of Table 3, 0.91 and 0.987.",
         remark="The proof needs a job at every port, which has the probability prod rho_l exactly.",
     )
 
