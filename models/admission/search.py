@@ -93,7 +93,9 @@ class Search:
         ends = np.zeros((len(jobs), 2), dtype=np.int64)
         self._held = kernels.Held(free, self._rows(), ends, np.zeros(len(jobs)), np.zeros(len(jobs)))
         self._saved, self._best, self._ends = self._rows(), self._rows(), ends.copy()
-        self._worth, self._even = np.zeros(2), np.ones(setting.horizon)
+        self._worth = np.zeros(2)
+        groups = (cost.shape[2] for cost in self._given.costs)
+        self._even = (np.ones(setting.horizon), *(np.ones(count) for count in groups))
         self._scratch, self._packs = self._workspace()
         self._rank()
 
@@ -205,8 +207,9 @@ class Search:
         A round takes some jobs out, tries these and rejected ones again, and undoes it all if too much is
         lost: more of what all earn than its heat times a random number with mean 1. Utility less a part of
         the costs counts (:data:`THRIFT`). With ``same`` no rejected job is tried, and a job that finds no
-        place again is too much, too. When jobs are placed, the costs in each slot are times a random factor,
-        whose logarithm has a standard deviation of at most ``unsure``.
+        place again is too much, too. When jobs are placed, the costs in each slot and of each group of
+        machines are times random factors, whose logarithms have a standard deviation of at most ``unsure``;
+        then more jobs may be taken out at a time.
         """
         kernels.ruin_and_recreate(
             self._given, self._held, self._saved, self._best, self._ends, self._worth,

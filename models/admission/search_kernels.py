@@ -193,7 +193,11 @@ def account(given, held, i, utility):  # type: ignore[no-untyped-def]
 
 @njit(cache=True, error_model="numpy")
 def enter(given, held, i, scale, weights, scratch):  # type: ignore[no-untyped-def]
-    """Place a job that is not placed, if that pays; ``scale`` and ``weights`` as in :func:`insert`."""
+    """Place a job that is not placed, if that pays; ``scale`` as in :func:`insert`.
+
+    ``weights`` are factors on what slots, groups of workers' machines and those of servers' machines cost.
+    """
+    slots, tilt, server_tilt = weights
     a, b, table = given.starts[i], given.starts[i + 1], given.begin[i]
     utility = given.utility[i]
     job = (
@@ -202,12 +206,13 @@ def enter(given, held, i, scale, weights, scratch):  # type: ignore[no-untyped-d
         given.chunks[i],
         given.tables[table : table + given.chunks[i] + 1],
         utility,
-        given.least[i],
+        given.least[i] * min(tilt.min(), server_tilt.min()),
     )
-    needs, costs = (given.needs[0][i], given.needs[1][i]), (given.costs[0][i], given.costs[1][i])
+    needs = (given.needs[0][i], given.needs[1][i])
+    costs = (given.costs[0][i] * tilt, given.costs[1][i] * server_tilt)
     rows = held.rows[0][a:b], held.rows[1][a:b]
     end, server_end, done = insert(
-        job, scale, weights, held.free, needs, given.members, given.prices, costs, rows, scratch
+        job, scale, slots, held.free, needs, given.members, given.prices, costs, rows, scratch
     )
     if done >= 0:
         held.ends[i, 0], held.ends[i, 1] = end, server_end
@@ -239,7 +244,7 @@ def gumbel(rng):  # type: ignore[no-untyped-def]
 def victims(given, inside, outside, most, keys, chosen, rng):  # type: ignore[no-untyped-def]
     """Write which jobs to take out; return how many, and a rejected job to place first (-1 for none)."""
     count, kind, wanted = (
-        min(inside.size, 1 + rng.integers(0, max(2, min(most, inside.size // 4)))),
+        min(inside.size, 1 + rng.integers(0, max(2, most))),
         rng.random(),
         -1,
     )
@@ -351,11 +356,13 @@ def ruin_and_recreate(  # type: ignore[no-untyped-def]
 
     ``worth`` is what the schedule and the best one earn. ``limits`` are the most jobs that are taken out, the
     most rejected ones that are tried, slots that are packed anew, the weight of costs, enough, and how
-    unsure the prices of slots are; ``choices`` the scales and the noises.
+    unsure prices are, where half of the jobs may be taken out and not a quarter; ``choices`` the scales and
+    the noises.
     """
     most_out, most_tried, packed, weight, enough, unsure = limits
     scales, noises = choices
-    weights = np.ones(given.utility.shape[1])
+    groups, part = (given.costs[0].shape[2], given.costs[1].shape[2]), 2 if unsure > 0.0 else 4
+    weights = (np.ones(given.utility.shape[1]), np.ones(groups[0]), np.ones(groups[1]))
     keys = np.empty(given.work.size)
     chosen, tried = np.empty(most_out, dtype=np.int64), np.empty(most_out + most_tried + 1, dtype=np.int64)
     old_ends, old = np.empty((most_out, 2), dtype=np.int64), np.empty((most_out, 2))
@@ -369,7 +376,8 @@ def ruin_and_recreate(  # type: ignore[no-untyped-def]
             repack(given, held, side, t, noise, packs[side], rng)
         inside = np.flatnonzero(held.ends[:, 0] > 0)
         outside = inside[:0] if same else np.flatnonzero(held.ends[:, 0] == 0)
-        out, wanted = victims(given, inside, outside, most_out, keys, chosen, rng)
+        most = min(most_out, inside.size // part)
+        out, wanted = victims(given, inside, outside, most, keys, chosen, rng)
         gain, cost = 0.0, 0.0
         for j in range(out):
             i = chosen[j]
@@ -380,8 +388,9 @@ def ruin_and_recreate(  # type: ignore[no-untyped-def]
         scale, noise = scales[rng.integers(0, scales.size)], noises[rng.integers(0, noises.size)]
         if unsure > 0.0:
             spread = unsure * rng.random()
-            for t in range(weights.size):
-                weights[t] = np.exp(spread * rng.standard_normal())
+            for factors in weights:
+                for place in range(factors.size):
+                    factors[place] = np.exp(spread * rng.standard_normal())
         if wanted >= 0:
             enter(given, held, wanted, scale, weights, scratch)
         keys[:] = -np.inf

@@ -84,8 +84,9 @@ def offline(
         The instance.
     method
         "auto"; "branch-and-price" (schedules of jobs and fillings of machines, generated as prices ask for
-        them); "highs" (the declared program (1)-(13) through Pyomo and HiGHS, beside "branch-and-price" for
-        the bound); "cp-sat" (an independent model in OR-Tools); or "lagrangian", without integer programs.
+        them, beside ruin and recreate for a good incumbent); "highs" (the declared program (1)-(13) through
+        Pyomo and HiGHS, beside branch and price for the bound); "cp-sat" (an independent model in OR-Tools);
+        or "lagrangian", without integer programs.
     gap
         Relative gap to reach.
     time_limit
@@ -139,14 +140,10 @@ def _turns(best: Best, method: str) -> list[Turn]:
     if programs and method != BRANCH:
         ahead = declaring_work(instance) + FIRST_WORK if method == HIGHS else 0.0
         turns.append(Turn(by_highs(best), DECLARED, exact, ahead))
-    if rough:
-        turns.append(
-            Turn(
-                by_search(best, SEED),
-                SEARCH if programs else SEARCH_ALONE,
-                math.inf if limited else search_work(instance),
-            )
-        )
+    if rough or method == BRANCH:
+        share = SEARCH if programs else SEARCH_ALONE
+        most = math.inf if limited and rough else search_work(instance)
+        turns.append(Turn(by_search(best, SEED), share, most))
     return turns
 
 

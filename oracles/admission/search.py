@@ -26,8 +26,8 @@ FIRST = 1000
 FALLS = ((0.1, 0.005, 0.0), (1.0, 0.05, 0.3))
 """In turns, and then again with twice as many rounds (:func:`.annealing.cooling`): the loss that is accepted
 with probability 1/e at the start and at the end, as a part of what a placed job earns, and how unsure the
-prices of slots are (:meth:`.search.Search.rounds`). The first is for many jobs, for which time is short. The
-second is for few: at sure prices, a job has few places, and the best schedule may need others."""
+prices are (:meth:`.search.Search.rounds`). The first is for many jobs, for which time is short. The second is
+for few: at sure prices, a job has few places, and the best schedule may need others."""
 
 BATCH, BATCH_WORK = 50, 200_000
 """The most rounds between two looks at the clock, and slots times machines times rounds."""

@@ -17,10 +17,14 @@ from clairvoyant.models.admission.search import Search
 from clairvoyant.testing.admission import instances
 
 
-def begun(instance: AdmissionInstance, seed: int, weights: np.ndarray | float = 1.0) -> Search:
+def begun(instance: AdmissionInstance, seed: int, *weights: np.ndarray | float, even: float = 1.0) -> Search:
     rng, setting = np.random.default_rng(seed), instance.setting
     sides = (setting.worker_units, setting.server_units)
-    workers, servers = (rng.random((setting.horizon, *units.shape)).T * weights for units in sides)
+    factors = weights or (even, even)
+    workers, servers = (
+        rng.random((setting.horizon, *units.shape)).T * factor
+        for units, factor in zip(sides, factors, strict=True)
+    )
     return Search(setting, able(instance), (workers.T, servers.T), rng)
 
 
@@ -96,12 +100,16 @@ def test_a_round_without_heat_that_loses_is_undone(instance: AdmissionInstance, 
 
 @given(instances(max_horizon=6, max_machines=4, max_jobs=8, max_chunks=5), st.integers(0, 9))
 @hypothesis_settings(max_examples=40, deadline=None)
-def test_weights_of_slots_are_factors_on_their_prices(instance: AdmissionInstance, seed: int) -> None:
+def test_weights_of_slots_and_groups_are_factors_on_their_prices(
+    instance: AdmissionInstance, seed: int
+) -> None:
     assume(able(instance))
-    weights = 2.0 ** np.random.default_rng(seed).integers(-3, 4, instance.setting.horizon)
-    plain, dear = begun(instance, seed), begun(instance, seed, weights)
+    rng, plain = np.random.default_rng(seed), begun(instance, seed)
+    weights = [2.0 ** rng.integers(-3, 4, len(ones)) for ones in plain._even]
+    sides = (weights[1][plain._given.members[0]], weights[2][plain._given.members[1]])
+    dear = begun(instance, seed, *(np.outer(side, weights[0]) for side in sides))
     for i in range(len(plain.jobs)):
-        kernels.enter(plain._given, plain._held, i, 0.5, weights, plain._scratch)
+        kernels.enter(plain._given, plain._held, i, 0.5, tuple(weights), plain._scratch)
         dear.insert(i, 0.5)
     for one, other in zip(plain.placements, dear.placements, strict=True):
         assert (one is None) == (other is None)
@@ -111,7 +119,7 @@ def test_weights_of_slots_are_factors_on_their_prices(instance: AdmissionInstanc
 
 
 def test_unsure_prices_are_drawn_anew_in_every_round() -> None:
-    sure, unsure = (begun(generate("default", 0, jobs=20), 0, 1e-4) for _ in range(2))
+    sure, unsure = (begun(generate("default", 0, jobs=20), 0, even=1e-4) for _ in range(2))
     found = []
     for state, spread in ((sure, 0.0), (unsure, 1.0)):
         state.greedy(0.0)

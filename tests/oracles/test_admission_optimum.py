@@ -272,6 +272,25 @@ def test_of_many_jobs_prices_come_before_branch_and_price(
     assert kinds[-1] == "branch and price"
 
 
+def test_unsure_prices_of_machines_find_the_best_schedule_on_few() -> None:
+    """At sure ones, every job takes the same machines first, and 309.7 is the best that the search finds."""
+    instance = generate("default", 1, jobs=25)
+    prices = volume(instance, Budget(1e-6, None))
+    found = search(instance, prices, Budget(1e-6, None), seed=3, iterations=2000)
+    assert float(instance.rewards(found).sum()) > 331.69  # 331.9 is proved to be a bound
+
+
+def test_branch_and_price_has_an_incumbent_of_the_search() -> None:
+    """Where it is poor, nodes are left before their programs are solved, and nothing is proved."""
+    told: list[str] = []
+    instance = generate("default", 1, jobs=25)
+    found = offline(instance, method="branch-and-price", gap=0.15, progress=lambda _, text: told.append(text))
+    check(instance, found)
+    assert any("search round" in text for text in told)
+    assert found.gap is not None
+    assert found.gap <= 0.15
+
+
 def test_the_method_highs_asks_highs() -> None:
     for few in (5, 25):
         instance = generate("default", 2, jobs=few)
