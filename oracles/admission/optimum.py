@@ -47,7 +47,7 @@ PRICES_FIRST = 3.0
 """The most work of the volume method before the others begin."""
 
 PRICES, TREE, DECLARED, SEARCH = 1.0, 3.0, 1.0, 1.0
-"""The shares of the stages of "auto" on small instances."""
+"""The shares of the stages on small instances."""
 
 SEARCH_ALONE = 3.0
 """The share of the search where prices are all there is besides."""
@@ -84,7 +84,7 @@ def offline(
         The instance.
     method
         "auto"; "branch-and-price" (schedules of jobs and fillings of machines, generated as prices ask for
-        them, beside ruin and recreate for a good incumbent); "highs" (the declared program (1)-(13) through
+        them, beside ruin and recreate where jobs are many); "highs" (the declared program (1)-(13) through
         Pyomo and HiGHS, beside branch and price for the bound); "cp-sat" (an independent model in OR-Tools);
         or "lagrangian", without integer programs.
     gap
@@ -140,7 +140,7 @@ def _turns(best: Best, method: str) -> list[Turn]:
     if programs and method != BRANCH:
         ahead = declaring_work(instance) + FIRST_WORK if method == HIGHS else 0.0
         turns.append(Turn(by_highs(best), DECLARED, exact, ahead))
-    if rough or method == BRANCH:
+    if rough or (method == BRANCH and tree and many):  # at prices; at none it finds little
         share = SEARCH if programs else SEARCH_ALONE
         most = math.inf if limited and rough else search_work(instance)
         turns.append(Turn(by_search(best, SEED), share, most))

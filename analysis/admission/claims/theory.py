@@ -505,8 +505,8 @@ def size_of_alpha(context: Context) -> Finding:
         lines.append((fit, horizon, jobs, *np.median(rows, axis=0).tolist()))
     return finding(
         Verdict.VACUOUS if all(line[3] > line[2] for line in lines) else Verdict.UNDETERMINED,
-        "2 alpha is far above the number of jobs, the ratio of running only the most valuable job, for who "
-        "knows which that is.",
+        "2 alpha is far above the number of jobs, which bounds the ratio of who knows the most valuable job "
+        "and runs it alone.",
         None,
         table(
             "Generated instances of the paper's size, medians",

@@ -478,10 +478,9 @@ def reward_misaligned(_context: Context) -> Finding:
         "Orders of three jobs on one GPU are ranked wrongly, whether all that wait count as failed or none: "
         "less JCT has less reward.",
         wrong,
-        table("Orders of three jobs on one GPU, in minutes and dollars", heads, cases),
+        table("Orders of three jobs on one GPU, (3) in minutes and dollars", heads, cases),
         counterexample=ONE_GPU,
         assumes="The rewards of a run, one for each decision epoch, are added up.",
-        remark="The mean over N' jobs makes it pay to let jobs finish in different steps.",
     )
 
 

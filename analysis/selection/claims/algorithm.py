@@ -253,8 +253,8 @@ def _truncated_s(context: Context) -> Finding:
         table(title, "capacity | m | alpha |E| | too small on (%) | too large on (%)", lines),
         counterexample=six_channels(200),
         assumes="alpha = 0.5, the default of Sec. 4; alpha |E| then stands for m in (18), (19) and g(t). At "
-        "the capacities of Table 3, 1 to 2, it is never too small: no more than two channels fit, and it is "
-        "about 16. Of equal sets ESDP keeps the last decision, which the paper leaves open.",
+        "the capacities of Table 3, 1 to 2, alpha |E|, about 16, is never too small: no more "
+        "than two channels fit. Of equal sets ESDP keeps the last decision, which the paper leaves open.",
     )
 
 
