@@ -205,3 +205,8 @@ def test_a_planted_fault_changes_the_verdict(fault: str, monkeypatch: pytest.Mon
     if fault == "a gang set without crumbs":
         monkeypatch.setattr(gang, "printed_is_empty", lambda _s: False)
     assert check(name).verdict is not BY_NAME[name].expected
+
+
+def test_the_printed_loop_never_ends_where_the_repaired_one_visits_every_pair() -> None:
+    numbers = check("complexity").numbers
+    assert numbers["of these on which the loop as printed never ends"] == numbers["rows"] > 0

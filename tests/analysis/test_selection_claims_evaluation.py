@@ -211,6 +211,8 @@ class TestEvidence:
         assert float(means[-1][2].split(" ")[0]) == 0.0
         assert 94.0 < float(drawn[0][2].split(" ")[0]) < 99.0
         assert drawn[0][-1] < 80.0
+        best = [float(row[3].split(" ")[0]) for row in drawn]
+        assert 0.0 < best[0] < 0.05 * best[-1]  # "or nearly": of what there is without costs
 
 
 class TestPlantedFaults:
