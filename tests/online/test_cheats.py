@@ -35,6 +35,13 @@ ALL = ("allocation", "allocation-gang", "selection", "selection-gang", "admissio
 LISTED = ("edges", "capacity")
 
 
+@pytest.fixture(autouse=True)
+def _forgotten() -> Iterator[None]:
+    """Let no test in this process be told of what a policy here has changed."""
+    yield
+    guard._MADE.clear()
+
+
 class Honest:
     """Takes a part of what fits, or what fits from one of the channels on."""
 
@@ -428,7 +435,6 @@ def test_what_changes_between_two_runs_is_no_offence_and_is_looked_at_from_then_
         play(Undoer(), instance)
     with pytest.raises(TamperError, match=f"^{name} is still what a policy made of it"):
         play(honest, instance)
-    guard._MADE.clear()
 
 
 def test_what_a_policy_has_changed_scores_nobody_after_it(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -689,3 +695,8 @@ def test_what_a_run_computes_is_there_for_the_next_one_and_is_right() -> None:
     assert "table" not in vars(jobs)
     cv.play("tetris", jobs)
     assert np.array_equal(vars(jobs)["table"].submit, jobs.jobs.submit)
+
+
+def test_no_test_after_these_is_told_of_what_they_changed() -> None:
+    """As where another test replaces an attribute of a class that was tampered with here."""
+    assert not [made.changed for made in guard._MADE.values() if made.changed is not None]
