@@ -15,7 +15,7 @@ import numpy as np
 
 from ..models.base import ClairvoyantError, Instance, things
 from ..online.play import Replay, Run, play
-from ..oracles.base import Optimum, OracleEntry, OracleError
+from ..oracles.base import Optimum, OracleEntry, OracleError, contradiction
 from .claim import PARAGRAPH, Context, Finding, Table, Verdict, finding, table
 from .statistics import Interval, mean_interval
 
@@ -116,10 +116,12 @@ def _asked(
         total = _played(found, what, list(replay(instance, optimum.decision)), optimum, instance)
     if optimum.minimised != instance.minimised:
         found.fault(f"{what}: it says minimised={optimum.minimised}, the instance does not", instance)
-    if optimum.bound is None or not math.isfinite(optimum.bound):
+    elif optimum.bound is None or not math.isfinite(optimum.bound):
         found.missing.append(f"{what}: there is no bound")
     elif not sign * (optimum.value - optimum.bound) <= SLACK * abs(optimum.bound):
         found.fault(f"{what}: the value {optimum.value!r} is beyond the bound {optimum.bound!r}", instance)
+    elif wrong := contradiction(optimum, instance.minimised):
+        found.fault(f"{what}: {wrong}", instance)
     return name, where, optimum.value, optimum.bound, total
 
 

@@ -609,7 +609,7 @@ def _finite(number: Real) -> bool:
         return False
 
 
-def _contradiction(found: Optimum[Any], minimised: bool) -> str:
+def contradiction(found: Optimum[Any], minimised: bool) -> str:
     """Return what no optimum can have, whoever found it; nothing if it may be one."""
     numbers = {"value": found.value, "bound": found.bound, "scale": found.scale}
     for name, number in numbers.items():
@@ -675,7 +675,7 @@ class OracleEntry:
         found = self.function(instance, **options)
         if not isinstance(found, Optimum):
             raise OracleError(f"oracle {name!r} returned {found!r:.60}, which is no Optimum")
-        if wrong := _contradiction(found, type(instance).minimised):
+        if wrong := contradiction(found, type(instance).minimised):
             raise OracleError(f"oracle {name!r}: {wrong}")
         return found
 

@@ -9,7 +9,7 @@ import clairvoyant as cv
 from clairvoyant.analysis.claim import Context, Finding, Verdict
 from clairvoyant.analysis.own import consistent, contract, within_bound
 from clairvoyant.online.placement import POLICIES
-from clairvoyant.oracles.base import Optimum
+from clairvoyant.oracles.base import Optimum, WhyStopped
 from clairvoyant.oracles.placement import ORACLES
 from clairvoyant.testing.placement import TARGET
 
@@ -42,12 +42,21 @@ def compared(instance: cv.Instance, optimum: Optimum, **changed: Any) -> Finding
 
 def test_a_bound_of_costs_is_below_the_value(instance: cv.PlacementInstance, optimum: Optimum) -> None:
     assert asked(instance, optimum).verdict is Verdict.HOLDS
-    assert asked(instance, optimum, bound=0.5 * optimum.value).verdict is Verdict.HOLDS
+    apart = {"bound": 0.5 * optimum.value, "why_stopped": WhyStopped.TIME_LIMIT}
+    assert asked(instance, optimum, **apart).verdict is Verdict.HOLDS
     found = asked(instance, optimum, bound=1.001 * optimum.value)
     assert (found.verdict, found.counterexample) == (Verdict.REFUTED, instance)
     assert "is beyond the bound" in found.proof
     assert asked(instance, optimum, value=1.001 * optimum.value).verdict is Verdict.REFUTED
     assert asked(instance, optimum, minimised=False).verdict is Verdict.REFUTED
+
+
+def test_what_is_far_from_its_bound_is_not_proved(instance: cv.PlacementInstance, optimum: Optimum) -> None:
+    proved = replace(optimum, why_stopped=WhyStopped.PROVED)
+    assert asked(instance, proved, bound=(1 - 1e-9) * optimum.value).verdict is Verdict.HOLDS
+    found = asked(instance, proved, bound=0.5 * optimum.value)
+    assert (found.verdict, found.counterexample) == (Verdict.REFUTED, instance)
+    assert found.proof == "best on it: why_stopped: it is proved, but the gap is 1.0"
 
 
 def test_no_policy_costs_less_than_the_bound(instance: cv.PlacementInstance, optimum: Optimum) -> None:
