@@ -44,7 +44,7 @@ DRAW_EVERY = 0.1
 
 
 def plain(value: Any) -> Any:
-    """Return the value as JSON knows it: arrays as lists, enumerations as text, NaN and infinity as null."""
+    """Return the value as JSON knows it: arrays as lists, enumerations, infinities as text, NaN as null."""
     if isinstance(value, enum.Enum):
         return plain(value.value)
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
@@ -54,7 +54,7 @@ def plain(value: Any) -> Any:
     if isinstance(value, (frozenset, set)):
         return sorted(plain(item) for item in value)
     if isinstance(value, float):
-        return value if math.isfinite(value) else None
+        return str(value) if math.isinf(value) else None if math.isnan(value) else value
     if value is None or isinstance(value, (bool, int, str)):
         return value
     if hasattr(value, "tolist"):  # numpy arrays and scalars, without importing numpy
