@@ -184,15 +184,12 @@ def _play(
     infeasible = 0
     for event, observation in enumerate(islice(episode, most)):
         seen = None if trusted else Seal("observation", observation)
-        decision = plain(_ask(policy, "decide", event, observation))
+        decided, whose = _ask(policy, "decide", event, observation), f"{name}: event {event}"
+        decision = _taken(whose, plain, decided)
         if seen is not None:
             broken = sealed.broken() or seen.broken() or watched.found(watched.broken())
             refuse(policy, "decide", event, broken)
-        try:
-            outcome = episode.apply(decision, enforce=enforce)
-        except ClairvoyantError as error:
-            vars(error)[ASKED] = f"{policy.name}: event {event}"
-            raise
+        outcome = _taken(whose, episode.apply, decision, enforce=enforce)
         if outcome.feasible and not math.isfinite(outcome.reward):
             raise InputError(
                 f"instance: event {event} pays {float(outcome.reward)!r}, which is no finite number"
@@ -234,6 +231,18 @@ def _ask(policy: Policy, method: str, event: int | None, *given: Any) -> Any:
         if isinstance(error, SystemExit):
             raise PolicyError(f"{where} ends the process: SystemExit({error.code!r})") from error
         vars(error)[ASKED] = where
+        raise
+
+
+def _taken(whose: str, take: Callable[..., Any], decision: Any, **options: Any) -> Any:
+    """Return what a function makes of a decision; an error of ours says whose and when that was."""
+    try:
+        return take(decision, **options)
+    except InputError as error:
+        error.args = (f"{whose}: {error}",)
+        raise
+    except ClairvoyantError as error:
+        vars(error)[ASKED] = whose
         raise
 
 

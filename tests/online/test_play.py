@@ -6,6 +6,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+import clairvoyant as cv
+from clairvoyant import api
 from clairvoyant.models.allocation.episode import SlotEpisode
 from clairvoyant.models.allocation.instance import AllocationInstance
 from clairvoyant.models.allocation.setting import Feedback, Observation, Setting
@@ -143,12 +145,24 @@ def test_without_enforcement_infeasible_decisions_are_counted_and_rewarded() -> 
         (np.zeros((2, 2)), r"decision: shape \(2, 2\) does not fit, expected \(\d+, 2\) \(edges, kinds\)"),
         ("all of it", "decision: 'all of it' is not a number"),
         (None, "decision: None; decide"),
-        (np.ma.masked_equal([[0.0, 3.0]], 3.0), r"^decision\[0\]\[1\]: 3 is masked"),
+        (np.ma.masked_equal([[0.0, 3.0]], 3.0), r"^replay: event 0: decision\[0\]\[1\]: 3 is masked"),
     ],
 )
 def test_a_decision_of_the_wrong_shape_or_type(decision: Any, message: str) -> None:
     with pytest.raises(InputError, match=message):
         play(Replay([decision], "allocation"), instance())
+
+
+@pytest.mark.parametrize(
+    "problem",
+    ["allocation", "allocation-gang", "selection", "selection-gang", "admission", "placement"],
+)
+def test_what_is_no_decision_is_told_with_policy_and_event(problem: str) -> None:
+    one = api.generate(problem, "tiny", 1)
+    (first, *_) = cv.play(next(iter(cv.list_policies(problem))), one, keep_decisions=True).decisions or ()
+    for wrong in (np.zeros((2, 2, 2)), object()):
+        with pytest.raises(InputError, match=r"^replay: event 1: decision: "):
+            play(Replay([first, wrong], problem), one)
 
 
 @pytest.mark.parametrize("reward", [float("nan"), float("-inf")])
