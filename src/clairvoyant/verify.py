@@ -2,13 +2,11 @@
 """The checker of certificates: it decides about an optimum with nothing but Python's standard library.
 
 ``clairvoyant verify FILE CERTIFICATE``, or this one file, wherever Python 3.11 is: ``python verify.py FILE
-CERTIFICATE``. FILE is an instance as described in docs/instance-files.md; docs/certificate-format.md explains
-the proofs. The exit status is
+CERTIFICATE``. See docs/instance-files.md and, for the proofs, docs/certificate-format.md. The exit status is
 
 - 0: accepted. The decision in the certificate is feasible, without any tolerance, and earns at least v, and
   no feasible decision earns more than b; where costs are minimised, it costs at most v, and none less than b.
-- 1: rejected; the first step that fails is printed.
-- 2: not a certificate, or not an instance.
+- 1: rejected; the first step that fails is printed. 2: not a certificate, or not an instance.
 
 Nothing rests on floating-point arithmetic. A number in a file is the double that it denotes, or its shortest
 decimal where the format says so; sums and products of fractions are exact, and logarithms, exponentials and
@@ -179,11 +177,11 @@ def need(holds: bool, message: str) -> None:
         raise UnreadableError(message)
 
 
-def numbers(rows: Any, name: str, shape: Sequence[int], kind: str = "f") -> Any:
-    """Return a number of a kind, at least 0, or nested lists of them in a shape: whole ones, or doubles."""
+def numbers(rows: Any, name: str, shape: Sequence[int | str], kind: str = "f") -> Any:
+    """Return a number of a kind, at least 0, or lists in a shape, or of "rows": whole numbers, or doubles."""
     whole, most = kind in WHOLE, LARGEST[kind]
     if shape:
-        need(isinstance(rows, list) and len(rows) == shape[0], f"{name}: not a list of {shape[0]}")
+        need(isinstance(rows, list) and shape[0] in (len(rows), "rows"), f"{name}: not a list of {shape[0]}")
         if len(shape) == 1 and whole and {*map(type, rows)} == {int} and 0 <= min(rows) <= max(rows) <= most:
             return rows  # as most are
         return [numbers(row, name, shape[1:], kind) for row in rows]
@@ -206,11 +204,9 @@ def exact(rows: Any) -> Any:
     return [exact(row) for row in rows] if isinstance(rows, list) else Fraction(rows)
 
 
-def multiples(rows: Any, scale: int) -> Any:
+def multiples(x: Any, scale: int) -> Any:
     """Return fractions, or nested lists of them, in whole multiples of 1 / scale, rounded down."""
-    if isinstance(rows, list):
-        return [multiples(row, scale) for row in rows]
-    return rows.numerator * scale // rows.denominator
+    return [multiples(y, scale) for y in x] if isinstance(x, list) else x.numerator * scale // x.denominator
 
 
 def read(rows: Any, name: str, shape: Sequence[int]) -> Any:
@@ -253,7 +249,7 @@ class Instance:
                     break
                 rows = rows[0]
         if "L" not in self.sizes:  # only ``selection`` without any slots does not say it
-            self.sizes["L"] = data.get("ports") or 1 + max((pair[0] for pair in given["edges"]), default=0)
+            self.sizes["L"] = int(data.get("ports") or 1 + max((e[0] for e in given["edges"]), default=0))
         need(data.get("ports") in (None, self.sizes["L"]), f"ports: not {self.sizes['L']}")
         self.fields: dict[str, Any] = {}
         for name, axes, kind in form:
@@ -425,17 +421,16 @@ def largest(node: Any, limits: dict[Any, Any], leaf: Callable[..., Any], sides: 
         if type(node) is int and node >= 0:
             bounds.append(leaf(node, limits))
         else:
-            need(isinstance(node, list) and len(node) > 2, f"proof: {type(node)} is no leaf and no branch")
+            need(isinstance(node, list) and len(node) > 2, "proof: a node is no leaf and no branch")
             below = zip(node[-2:], sides(node[:-2], limits), strict=True)
             nodes += [(one, limits | more) for one, more in below][::-1]
     return max((bound for bound in bounds if bound is not None), default=None)
 
 
-def off_or_on(choice: Any, known: Iterable[int]) -> tuple[dict[int, bool], dict[int, bool]]:
+def off_or_on(what: Any, known: Iterable[int]) -> tuple[dict[int, bool], dict[int, bool]]:
     """Return the limits of the two sides where one of the known choices is decided."""
-    there = len(choice) == 1 and type(choice[0]) is int and choice[0] in known
-    need(there, f"proof: no choice here: {choice!r:.40}")
-    return {choice[0]: False}, {choice[0]: True}
+    need(len(what) < 2 and type(what[0]) is int and what[0] in known, f"proof: no choice here: {what!r:.40}")
+    return {what[0]: False}, {what[0]: True}
 
 
 def most_of_job(forced: list[Any], others: list[Any], minimum: int, runs: bool) -> Any:
@@ -708,9 +703,10 @@ def check_selection(data: dict[str, Any], _: str, decision: Any, proof: Any) -> 
     whole = [tuple(rows) if isinstance(use, dict) else rows for rows, use in each]
     patterns = sorted(Counter(map(tuple, of.fields["arrivals"])).items())
     value = bound = 0
+    need(len(patterns) == len(decision) == len(proof["trees"]), "decision, proof.trees: not one per pattern")
     for (pattern, times), on, tree in zip(patterns, decision, proof["trees"], strict=True):
         slot = Slot(of, pattern, scale)
-        value += times * slot.value(numbers(on, "decision", (len(on),), "z"))
+        value += times * slot.value(numbers(on, "decision", ("rows",), "z"))
         bound += times * (slot.table() if tree == "table" and not of.gang else slot.tree(tree, whole))
     return Derived(of.digest, Fraction(value, scale), Fraction(bound, scale))
 
@@ -836,7 +832,7 @@ class Admission:
         counts, total = (Counter[Any](), Counter[Any]()), 0
         for side, rows in enumerate(decision):
             used = Counter[Any]()
-            for t, i, h, n in numbers(rows, "decision", (len(rows), 4), "z"):
+            for t, i, h, n in numbers(rows, "decision", ("rows", 4), "z"):
                 counts[side][i, t] += n
                 used.update({(t, h, r): n * a for r, a in enumerate(self.needs[side][i])})
             fits = all(n <= self.has[side][h][r] for (_, h, r), n in used.items())
@@ -908,8 +904,8 @@ class Admission:
 
 def check_admission(data: dict[str, Any], _: str, decision: Any, proof: Any) -> Derived:
     """Check rows of a schedule, and a tree with prices [side][slot][job]."""
-    of, rows = Admission(data), proof["prices"]
-    of.take(numbers(rows, "proof.prices", (len(rows), 2, of.T, len(of.jobs))))
+    of = Admission(data)
+    of.take(numbers(proof["prices"], "proof.prices", ("rows", 2, of.T, len(of.jobs))))
     value, bound = of.value(decision), largest(proof["tree"], {}, of.leaf, of.sides) or 0
     return Derived(of.digest, Fraction(value, of.scale), Fraction(bound, of.scale))
 
@@ -967,7 +963,7 @@ class Placement(Instance):
         self.weight, self.steps = decimals(at["gpu_weight"], 1000), 0
         self.asked = [tuple(n * a for a in row) for n, row in zip(self.instances, self.need, strict=True)]
         self.all = tuple(map(sum, zip(*self.machines, strict=True)))
-        self.times = numbers(proof["times"], "proof.times", (len(proof["times"]),), "z")
+        self.times = numbers(proof["times"], "proof.times", ("rows",), "z")
         need(self.times[0] == 0 and all(map(lt, self.times, self.times[1:])), "proof.times: not ascending")
         prices = read(proof["prices"], "proof.prices", (len(self.times) - 1, 3))
         self.scale = max((p.denominator for p in flat(prices)), default=1)
@@ -1061,8 +1057,7 @@ class Placement(Instance):
         total -= self.scale * sum(start for _, start, _ in parts)
         total -= self.paid(self.all, run.now, max(run.now, self.times[-1]))
         ticks = max(sum(time for _, _, time in parts), -(-total // self.scale))
-        used = sum(self.asked[job][0] * time for job, _, time in parts)
-        return run.cost + 1000 * ticks + self.weight * used
+        return run.cost + 1000 * ticks + self.weight * sum(self.asked[job][0] * t for job, _, t in parts)
 
     def search(self, enough: int) -> int:
         """Return the least that a schedule costs, or ``enough`` if that is less."""
@@ -1090,7 +1085,7 @@ def check_placement(data: dict[str, Any], _: str, decision: Any, proof: Any) -> 
         run = after
         for job in after.waiting[: of.window]:
             if starts[job] == after.now:
-                pairs = numbers(decision[job][1], "decision", (len(decision[job][1]), 2), "z")
+                pairs = numbers(decision[job][1], "decision", ("rows", 2), "z")
                 need(len(dict(pairs)) == len(pairs), "decision: a machine stands twice")
                 run = of.started(run, job, dict(pairs))
     must(not run.waiting, f"job {min(run.waiting, default=0)} does not start when it may")
@@ -1119,6 +1114,7 @@ CHECKERS: dict[str, dict[str, Callable[[dict[str, Any], str, Any, Any], Derived]
     "placement": {"offline": check_placement},
 }
 
+LISTS = {"decision", "prices", "price", "times", "trees", "w"}  # and what else of a certificate is none
 # what comes of files that hold something else than they should, wherever that is met
 MALFORMED = (ArithmeticError, AttributeError, LookupError, MemoryError, RecursionError, TypeError, ValueError)
 
@@ -1129,13 +1125,17 @@ def derive(data: Any, certificate: Any) -> Statement:
         need(certificate.keys() == set(FIELDS), f"certificate: its fields are not {', '.join(FIELDS)}")
         versions = [numbers(one["version"], "version", (), "z") for one in (certificate, data)]
         need(versions == [VERSION, 1], f"version: {versions}, not {[VERSION, 1]}")
-        need(data["problem"] in CHECKERS, f"instance: not of a problem among {', '.join(CHECKERS)}")
-        problem, oracle = data["problem"], certificate["oracle"]
+        need(f"{data['problem']}" in CHECKERS, f"instance: not of a problem among {', '.join(CHECKERS)}")
+        problem, oracle, proof = data["problem"], certificate["oracle"], certificate["proof"]
         must(certificate["problem"] == problem, f"it is not of the problem {problem}")
-        need(oracle in CHECKERS[problem], f"certificate: oracle: not one of {', '.join(CHECKERS[problem])}")
-        found = CHECKERS[problem][oracle](data, oracle, certificate["decision"], certificate["proof"])
+        need(f"{oracle}" in CHECKERS[problem], f"oracle: not one of {', '.join(CHECKERS[problem])}")
+        need(isinstance(proof, dict), "proof: not an object")
+        for name, rows in (certificate | proof).items():
+            need(isinstance(rows, list) or name not in LISTS, f"certificate: {name}: not a list")
+        found = CHECKERS[problem][oracle](data, oracle, certificate["decision"], proof)
     except (*MALFORMED, struct.error) as error:
-        raise UnreadableError(f"not a certificate, or not an instance: {error!r:.200}") from error
+        why = f"lacks {error}" if type(error) is KeyError else f"has another form ({type(error).__name__})"
+        raise UnreadableError(f"not a certificate, or not an instance: a part {why}") from error
     must(certificate["digest"] == found.digest, f"it is not of the instance {found.digest}")
     costs = problem in MINIMISED
     low, high = (found.bound, found.value) if costs else (found.value, found.bound)

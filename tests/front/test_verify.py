@@ -706,7 +706,7 @@ def test_a_schedule_by_hand() -> None:
         ([[0, [[0, 3]]], [500, [[1, 2]]]], "job 0 does not start whole where it fits"),
         ([[0, [[0, 2]]]], "not a list of 2"),
         ([[0, [[0, 2]]], [500, [[1, 1], [1, 1]]]], "a machine stands twice"),
-        ([[0, [[0, 2]]], [500, [[2, 2]]]], "index out of range"),
+        ([[0, [[0, 2]]], [500, [[2, 2]]]], "a part has another form"),
         ([[0, [[0, 2]]], [500, [[-1, 2]]]], "a whole number"),
         ([[0, [[0, 2]]], [500, []]], "ZeroDivisionError"),
         ([[0.5, [[0, 2]]], [500, [[1, 2]]]], "a whole number"),
@@ -1440,6 +1440,53 @@ def test_what_is_no_instance_is_unreadable(fields: dict[str, Any]) -> None:
     data, certificate = by_hand(2.0, [1.0, 1.0])
     with pytest.raises(UnreadableError):
         derive(data | fields, certificate)
+
+
+@pytest.mark.parametrize(
+    ("name", "path", "value", "why"),
+    [
+        ("selection/clairvoyant", "proof", [], "proof: not an object"),
+        ("selection/clairvoyant", "proof", {"trees": []}, "a part lacks 'prices'"),
+        ("selection/clairvoyant", "proof.prices", 3, "certificate: prices: not a list"),
+        ("selection/clairvoyant", "proof.trees", "foo", "certificate: trees: not a list"),
+        ("selection/clairvoyant", "proof.trees", [], "decision, proof.trees: not one per pattern"),
+        ("selection/clairvoyant", "proof.trees.0", "foo", "proof: a node is no leaf and no branch"),
+        ("selection/clairvoyant", "decision.0", 3, "decision: not a list of rows"),
+        ("selection/clairvoyant", "decision.0", ["foo"], "decision: 'foo' is not a whole number from 0 to"),
+        ("selection/clairvoyant", "oracle", ["clairvoyant"], "oracle: not one of clairvoyant"),
+        ("allocation/stationary", "proof.w", None, "certificate: w: not a list"),
+        ("allocation-gang/gang", "proof.prices", {}, "certificate: prices: not a list"),
+        ("admission/offline", "proof.prices", {"foo": 1}, "certificate: prices: not a list"),
+        ("admission/offline", "decision", 3, "certificate: decision: not a list"),
+        ("admission/offline", "decision.1", "foo", "decision: not a list of rows"),
+        ("placement/offline", "proof.times", 3, "certificate: times: not a list"),
+        ("placement/offline", "decision.0.1", 3, "decision: not a list of rows"),
+        ("placement/offline", "decision.0", 3, "a part has another form (TypeError)"),
+    ],
+)
+def test_what_is_malformed_is_told_by_its_field_and_not_in_words_of_python(
+    name: str, path: str, value: Any, why: str, made: Any, tmp_path: Path, run: Run
+) -> None:
+    file, target = made[name]
+    wrong = tmp_path / "wrong.json"
+    wrong.write_text(json.dumps(put(read((file, target))[1], path, value)))
+    printed = run("verify", file, wrong)
+    assert (printed.status, printed.out) == (2, "")
+    assert why in printed.err
+    assert not any(words in printed.err for words in ("object is", "indices", "argument", "unpack"))
+
+
+def test_a_malformed_instance_is_told_as_wherever_one_is_read(made: Any, tmp_path: Path, run: Run) -> None:
+    file, target = made["selection/clairvoyant"]
+    wrong = tmp_path / "wrong.json"
+    wrong.write_text(json.dumps(read((file, target))[0] | {"demand": 3}))
+    printed = run("verify", wrong, target)
+    assert (printed.status, printed.out) == (2, "")
+    assert "wrong.json: demand: 3 is not a list" in printed.err
+    data, certificate = read((file, target))
+    none = {"arrivals": [], "ports": "rows"}  # a length of lists that is any
+    with pytest.raises(UnreadableError):
+        derive(data | none, certificate | {"decision": [], "proof": {"prices": [], "trees": []}})
 
 
 def test_a_file_that_is_missing_is_named_once(tmp_path: Path) -> None:

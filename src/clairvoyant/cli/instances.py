@@ -214,12 +214,15 @@ def verify(file: Path, certificate: Path, as_json: bool) -> int:
     Nothing is trusted but this check, one file, `verify.py`, that needs Python's standard library alone. Exit
     status: 0 accepted, 1 rejected, 2 not a certificate or not an instance.
     """
+    from .. import api
     from ..models.base import InputError
     from ..verify import RejectedError, UnreadableError, check, read_object
 
     try:
         statement = check(read_object(str(file)), read_object(str(certificate)))
     except UnreadableError as error:
+        if error.__cause__ is not None:  # if it is the instance that is malformed, this names the field
+            api.load(file)
         raise InputError(str(error)) from error
     except RejectedError as error:
         if as_json:
