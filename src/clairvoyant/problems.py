@@ -15,7 +15,7 @@ import re
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import redirect_stdout
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from functools import cache
 from importlib import import_module
 from multiprocessing import parent_process
@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 
     from .analysis.claim import Claim, Paper, Table
     from .analysis.stage import Stage
+    from .online.named import PolicyRow
 
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 """What a problem may be called: names become names of files."""
@@ -537,6 +538,11 @@ def rival(name: str) -> str | None:
 def also_seen(name: str, sees: Iterable[str]) -> str:
     """Return in words what a policy sees before it decides, besides what all of the problem see."""
     return ", ".join(find(name).sight.get(part, part) for part in sorted(sees)) or "nothing"
+
+
+def in_words(rows: Iterable[PolicyRow]) -> list[PolicyRow]:
+    """Return rows of policies for people, with what each sees in words."""
+    return [replace(row, sees=(also_seen(row.problem, row.sees),)) for row in rows]
 
 
 def known_oracle(problem: str, part: str, oracle: str | None) -> str | None:

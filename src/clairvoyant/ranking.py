@@ -19,7 +19,7 @@ from .comparing import Comparison, compare, players_of
 from .models.base import ClairvoyantError, InputError, Instance
 from .models.shown import html_table
 from .online.base import Policy
-from .problems import also_seen, find, players, rival
+from .problems import also_seen, find, in_words, players, rival
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -191,7 +191,7 @@ class Leaderboard:
         ours = [row for row in api.policy_table(self.problem) if row.name in known]
         digests = tuple((name, one.digest()[:12]) for name, one in self.instances.items())
         folded = [
-            replace(policy_table(ours), title=f"Policies of {self.problem}"),
+            replace(policy_table(in_words(ours)), title=f"Policies of {self.problem}"),
             Table(f"Instances of {self.problem}", ("instance", "digest"), digests),
         ]
         traces = {one.name: self.left_out.get(one.name, "") for one in stage.families if one.trace}

@@ -472,6 +472,8 @@ def test_audit_checks_the_claims_that_are_asked_for(run: Run, tmp_path: Path) ->
     assert Path(data["report"]) == tmp_path / "index.html"
     page = (tmp_path / "index.html").read_text(encoding="utf-8")
     assert wanted in page
+    other = (tmp_path / "allocation.html").read_text(encoding="utf-8")
+    assert "<td>the arrivals of the slot</td>" in other
     assert f"To reproduce these pages: <code>clairvoyant audit --claim {wanted} --quick</code>" in page
 
 

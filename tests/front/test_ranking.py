@@ -317,6 +317,13 @@ def test_the_page_says_what_is_ranked_and_on_what(staged: Callable[..., Any]) ->
     assert len(page.folded[1].rows) == 4
 
 
+def test_the_page_says_in_words_what_each_policy_sees(staged: Callable[..., Any]) -> None:
+    staged("admission")
+    (policies, _) = cv.leaderboard("admission").shown().folded
+    seen = {row[0]: row[2] for row in policies.rows}
+    assert seen == dict.fromkeys(seen, "nothing") | {"oasis": "the announced price range"}
+
+
 def test_the_page_says_whether_traces_are_played(staged: Callable[..., Any], tmp_path: Path) -> None:
     here = stage("allocation")
     far = Family("far", {}, ("0" * 12,), trace=True)

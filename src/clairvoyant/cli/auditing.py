@@ -95,7 +95,7 @@ def audit(
             mode=mode,
             seed=seed,
             facts=known.facts(results, mode, seed),
-            policies=api.policy_table(),
+            policies=known.in_words(api.policy_table()),
             oracles=api.list_oracles(),
             papers=known.papers(),
             failed=failed,
