@@ -11,6 +11,7 @@ import itertools
 import json
 import logging
 import os
+import shutil
 import sqlite3
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing, contextmanager, suppress
@@ -58,6 +59,7 @@ RENAME = (
 USE = "UPDATE cell SET used = :used WHERE key = :key AND used < :used"
 
 NO_STORE = "it is not a store of results"
+LITTLE = 2**20  # free bytes of a disk on which SQLite may fail for want of more
 
 log = logging.getLogger("clairvoyant")
 
@@ -244,6 +246,9 @@ def _told(path: Path) -> Iterator[None]:
     except (sqlite3.Error, OverflowError, UnicodeEncodeError) as error:  # the others: of lines made elsewhere
         other = "not a database" in str(error) or "no such" in str(error)
         why = NO_STORE if other else str(error)
+        with suppress(OSError):  # the folder may be gone
+            if why == "disk I/O error" and (free := shutil.disk_usage(path.parent).free) < LITTLE:
+                why += f"; the disk may be full, {free:,} bytes are free"
         raise InputError(f"{path}: cannot be used: {why}") from error
 
 

@@ -18,6 +18,7 @@ from dataclasses import replace
 from importlib.metadata import EntryPoint
 from pathlib import Path
 from tempfile import mkdtemp
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -225,7 +226,10 @@ def fill(kept: store.Store, numbers: Iterator[int]) -> None:
 
 
 @KINDS
-def test_a_full_disk_is_told_in_one_line_and_loses_nothing(name: str, tmp_path: Path) -> None:
+def test_a_full_disk_is_told_in_one_line_and_loses_nothing(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("shutil.disk_usage", lambda _: SimpleNamespace(free=4096))
     path = tmp_path / name
     before = resource.getrlimit(resource.RLIMIT_FSIZE)
     numbers = iter(range(2, 100))
@@ -238,6 +242,8 @@ def test_a_full_disk_is_told_in_one_line_and_loses_nothing(name: str, tmp_path: 
         finally:
             resource.setrlimit(resource.RLIMIT_FSIZE, before)
         assert "\n" not in str(refused.value)
+        told = "the disk may be full, 4,096 bytes are free" if name == "a.sqlite" else "File too large"
+        assert told in str(refused.value)
         kept.add([numbered(1000)])
     assert {int(row["key"]) for row in store.read_rows(path)} == {*range(1, next(numbers) - 1), 1000}
 
