@@ -132,7 +132,7 @@ def declared(
         rounding=2.0 * slack + found.rounding,
         otherwise=WhyStopped.TIME_LIMIT if found.limited else WhyStopped.STALLED,
     )
-    bound = None if above is None else sign * above
+    bound = None if above is None else sign * above + 0.0  # no -0
     if progress is not None:
         progress(1.0, so_far(value, bound))
     method = found.method if found.variables is not None else f"{found.method}; nothing found, {NEXT_TO_0}"
@@ -227,10 +227,11 @@ def _by_library(program: Program, solver: str, sign: float, budget: Budget) -> _
     by_pyomo = isinstance(program, PyomoProgram)
     mixed = solver == HIGHS and program.mixed
     options: dict[str, Any] = {}
-    unit = 1.0
+    unit, constant = 1.0, False
     if solver == HIGHS:
         # HiGHS's tolerances are absolute. It scales no constant, beside which costs would be lost if small.
-        unit = min(1.0, power_of_two(float(np.abs(program.linear_form().cost).max(initial=0.0))) or 1.0)
+        largest = float(np.abs(program.linear_form().cost).max(initial=0.0))
+        unit, constant = min(1.0, power_of_two(largest) or 1.0), largest == 0.0
         options["user_objective_scale"] = 1 - math.frexp(unit)[1]
         kinds = ("primal_feasibility", "dual_feasibility", "mip_feasibility")
         options |= {f"{kind}_tolerance": TOLERANCE[HIGHS] for kind in kinds} | {**CAREFUL, "mip_abs_gap": 0.0}
@@ -245,7 +246,7 @@ def _by_library(program: Program, solver: str, sign: float, budget: Budget) -> _
     if mixed:  # HiGHS's own is not believed
         allowed = 0.5 * budget.gap * abs(solved.value or 0.0)
         bound = bound_of(program, solved.value, allowed, lambda: budget.over, TOLERANCE[HIGHS])
-    if bound is not None:
+    if bound is not None and not (constant and bound == 0.0):  # which no decisions change
         bound += sign * TOLERANCE[solver] * max(unit, abs(bound))
     variables = None if solved.value is None else solved.variables
     source = "our branch and bound on multipliers of linear programs" if mixed else "the solver's multipliers"

@@ -379,7 +379,14 @@ def test_a_program_without_variables_is_worth_its_constant(monkeypatch: pytest.M
     program = PyomoProgram(m, {"x": (0,)}, title="Nothing", equations=(), decisions=read)
     monkeypatch.setattr(Shop, "program", lambda _: program)
     found = declared(Shop([], [], 1.0))
-    assert (found.value, found.decision, found.bound) == (0.0, [], 1e-9)
+    assert (found.value, found.decision, found.bound) == (0.0, [], 0.0)
+
+
+@pytest.mark.parametrize("whole", [True, False])
+@pytest.mark.parametrize(("kind", "library"), [(Shop, "pyomo"), (Cover, "pyomo"), (Shop, "cvxpy")])
+def test_what_no_decision_changes_has_no_gap(kind: type[Shop], library: str, whole: bool) -> None:
+    found = declared(kind([0.0] * 4, WEIGHT[:4], 3.0, library=library, whole=whole, coming=0.0))
+    assert (found.value, str(found.bound), found.gap) == (0.0, "0.0", 0.0)
 
 
 def hand(make: Callable[[], CvxpyProgram], worth: Sequence[float]) -> Any:
