@@ -49,8 +49,9 @@ FRACTION = 1e-7
 MARGIN = 1e-10
 """The margin on a bound, relative to the sum of its positive terms, far more than rounding."""
 
-PRIMAL = 4
-"""HiGHS's number for the primal simplex method, which starts again from the last basis."""
+DUAL, PRIMAL = 1, 4
+"""HiGHS's numbers for the simplex methods, which start again from the last basis: dual where limits are new,
+primal where columns are."""
 
 OPTIONS = {
     "presolve": "off",
@@ -139,6 +140,7 @@ class _Node(NamedTuple):
     parent: list[Any]  # its tree belongs here, at this place
     place: int
     hint: int  # the number of its parent's prices
+    basis: Any = None  # where HiGHS ended in its parent
 
 
 class Branching(ABC):
@@ -259,7 +261,7 @@ class Branching(ABC):
         program, goal = self.program, self.goal
         bound, price = math.inf, self.prices[node.hint]
         best, new = price, 1
-        program.enter(node.limits)
+        program.enter(node.limits, node.basis)
         for turn in range(MOST_ROUNDS):
             self.programs += 1
             most, new = program.answer(price)
@@ -286,10 +288,10 @@ class Branching(ABC):
         where = None if self.closes(number, node.limits) else program.branch()
         if where is None:
             return self._leave(number, node.limits)
-        bound = self.bound(number, node.limits)
+        bound, basis = self.bound(number, node.limits), program.basis()
         (key, n), branch = where, [*where[0], where[1], number, number]
         below, above = (
-            _Node(bound, limits, branch, place, number)
+            _Node(bound, limits, branch, place, number, basis)
             for place, limits in zip((-2, -1), _halves(node.limits, key, n), strict=True)
         )
         heapq.heappush(self._heap, (-bound, next(self._count), above))
@@ -358,8 +360,20 @@ class Program:
         for i in range(self._jobs):  # what a job that has to be done costs if it cannot be
             self._highs.addCol(-PENALTY * self._jobs, 0.0, 0.0, 1, np.array([self._size + i], np.int32), ONE)
 
-    def enter(self, limits: Limits) -> None:
-        """Go to the node with these limits."""
+    def basis(self) -> Any:
+        """Return where HiGHS has ended."""
+        return self._highs.getBasis()
+
+    def enter(self, limits: Limits, basis: Any = None) -> None:
+        """Go to the node with these limits, and to where HiGHS ended in its parent.
+
+        The columns that came since are 0 there. Limits break that solution: the dual simplex method goes on.
+        """
+        if basis is not None:
+            new = self._jobs + len(self._columns) - len(basis.col_status)
+            basis.col_status = [*basis.col_status, *[library("highspy").HighsBasisStatus.kLower] * new]
+            self._highs.setBasis(basis)
+        self._highs.setOptionValue("simplex_strategy", DUAL)
         self._limit(limits)
         upper = np.full(self._jobs + len(self._columns), math.inf)
         upper[: self._jobs] = self._must
@@ -477,6 +491,7 @@ class Program:
         known = library("highspy").HighsModelStatus
         self._highs.setOptionValue("time_limit", min(1e9, self._highs.getRunTime() + budget.left))
         self._highs.run()
+        self._highs.setOptionValue("simplex_strategy", PRIMAL)
         status = self._highs.getModelStatus()
         if status == known.kTimeLimit:
             return None

@@ -10,8 +10,8 @@ FEW_TRIES, MOST_TRIES = 200, 100_000
 """Steps of the search for the best filling of a machine, before resources are weighed, and after; beyond, its
 relaxation bounds it."""
 
-WEIGHINGS, FIRST_RATE, SLOWER = 60, 0.3, 0.97
-"""Rounds in which resources of a machine are weighed, and the rate of the first and of each next one."""
+MOST_PIVOTS, TINY = 200, 1e-11
+"""The most steps of the simplex method that weighs resources, and what counts as 0 in it."""
 
 SLACK = 1e-11
 """More than what rounding adds to the shares of a machine that are taken."""
@@ -21,33 +21,46 @@ NEAR = 1.0 + 1e-13
 
 
 @njit(cache=True, error_model="numpy")
-def weigh(price, share, weights):  # type: ignore[no-untyped-def]
-    """Write weights of the resources at which all of a machine, at the best price per weight, is worth least.
+def weigh(price, share, room, weights):  # type: ignore[no-untyped-def]
+    """Write weights of the resources, which sum up to 1: multipliers of the linear program of a machine.
 
     ``share`` is what a worker (or parameter server) of each job takes of the machine's resources, shape
-    (n, R). The weights sum up to 1; they are found by multiplication, the dearest job's resources each time.
+    (n, R), and at most ``room`` of them run. The primal simplex method with bounds works in a table: a row
+    for each resource, the prices below, what is basic last. The column of a count that is at its most stands
+    for what is missing to that.
     """
-    resources, least, rate = share.shape[1], np.inf, FIRST_RATE
-    now = np.full(resources, 1.0 / resources)
-    for _ in range(WEIGHINGS):
-        dearest, most = 0, 0.0
-        for q in range(price.size):
-            weight = 0.0
-            for r in range(resources):
-                weight += now[r] * share[q, r]
-            if price[q] > most * weight:
-                dearest, most = q, price[q] / weight
-        if most < least:
-            least = most
-            weights[:] = now
-        largest, total = share[dearest].max(), 0.0
-        if largest == 0.0:
-            return
+    size, resources = share.shape
+    table, most = np.zeros((resources + 1, size + resources + 1)), np.full(size + resources, np.inf)
+    table[:-1, :size], table[-1, :size], most[:size] = share.T, price / price.max(), room
+    table[:-1, -1] = 1.0
+    for r in range(resources):
+        table[r, size + r] = 1.0
+    basic = np.arange(size, size + resources)
+    for _ in range(MOST_PIVOTS):
+        into = np.argmax(table[-1, :-1])
+        row, step = -1, most[into]
         for r in range(resources):
-            now[r] *= np.exp(rate * share[dearest, r] / largest)
-            total += now[r]
-        now /= total
-        rate *= SLOWER
+            slope, at = table[r, into], table[r, -1]
+            if abs(slope) > TINY and (at if slope > 0.0 else at - most[basic[r]]) / slope < step:
+                row, step = r, (at if slope > 0.0 else at - most[basic[r]]) / slope
+        if table[-1, into] <= TINY or step == np.inf:
+            break
+        if row < 0:
+            table[:, -1] -= step * table[:, into]
+            table[:, into] *= -1.0
+            continue
+        if table[row, into] < 0.0:  # what is basic there reaches its most
+            table[row, -1] -= most[basic[row]]
+            table[row] *= -1.0
+            table[row, basic[row]] = 1.0
+        table[row] /= table[row, into]
+        for r in range(resources + 1):
+            if r != row:
+                table[r] -= table[r, into] * table[row]
+        basic[row] = into
+    weights[:] = np.maximum(0.0, -table[-1, size:-1])
+    if weights.sum() > 0.0:
+        weights /= weights.sum()
 
 
 @njit(cache=True, error_model="numpy")
@@ -70,10 +83,10 @@ def fill(price, room, need, has, best):  # type: ignore[no-untyped-def]
         for r in range(resources):
             if need[jobs[q], r] > 0.0:
                 share[q, r] = need[jobs[q], r] / has[r]
-    bound, found = descend(price, room, need, has, jobs, share[:, resources], (FEW_TRIES, NEAR), best)
-    if not found:
+    bound, found = descend(price, room, need, has, jobs, share[:0, resources], (FEW_TRIES, NEAR), best)
+    if not found and size > 0:
         weights = np.zeros(resources)
-        weigh(price[jobs], share[:, :resources], weights)
+        weigh(price[jobs], share[:, :resources], room[jobs], weights)
         for q in range(size):
             for r in range(resources):
                 share[q, resources] += weights[r] * share[q, r]
@@ -87,31 +100,46 @@ def fill(price, room, need, has, best):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, error_model="numpy")
+def in_parts(price, room, jobs, share, rest):  # type: ignore[no-untyped-def]
+    """Return what jobs pay that fill the rest of a weighted sum in their order, the last of them in part."""
+    paid = 0.0
+    for q in range(jobs.size):
+        i = jobs[q]
+        if share[q] * room[i] > rest:
+            return paid + rest / share[q] * price[i]
+        rest -= share[q] * room[i]
+        paid += price[i] * room[i]
+    return paid
+
+
+@njit(cache=True, error_model="numpy")
 def descend(price, room, need, has, jobs, share, within, best):  # type: ignore[no-untyped-def]
     """Return an upper bound of what a filling pays, as :func:`fill`, and whether none pays more than best.
 
     The jobs are tried in their order. ``share`` is what a worker (or parameter server) of each takes of the
-    weighted sum of all resources, which is 1; 0 if they have not been weighed. What may follow pays no more
-    than all that is left of any one resource, or of that sum, at the best price per unit of it. ``within`` is
-    the most steps, and the factor on what is found within which nothing better is looked for.
+    weighted sum of all resources, which is 1, with the best price per share first; it is empty if they have
+    not been weighed. What may follow pays no more than all that is left of any one resource at the best price
+    per unit of it, nor than what fills the rest of the sum in parts. ``within`` is the most steps, and the
+    factor on what is found within which nothing better is looked for.
     """
     best[:] = 0
     size, resources, (most_tries, near) = jobs.size, has.size, within
-    ratio, left = np.zeros((size + 1, resources + 1)), np.empty((size + 1, resources + 1))
+    ratio, left = np.zeros((size + 1, resources)), np.empty((size + 1, resources + 1))
     for q in range(size - 1, -1, -1):
         i = jobs[q]
         for r in range(resources):
             ratio[q, r] = max(ratio[q + 1, r], price[i] / need[i, r] if need[i, r] > 0.0 else np.inf)
-        ratio[q, -1] = max(ratio[q + 1, -1], price[i] / share[q] if share[q] > 0.0 else np.inf)
     left[0, :-1], left[0, -1] = has, 1.0 + SLACK
     paid, counts, most, tries = np.zeros(size + 1), np.zeros(size, dtype=np.int64), 0.0, 0
     q, deeper, whole = 0, True, np.inf
     while q >= 0:
         if deeper:
             bound = np.inf if q < size else 0.0
-            for r in range(resources + 1):
+            for r in range(resources):
                 if ratio[q, r] < np.inf:
                     bound = min(bound, ratio[q, r] * left[q, r])
+            if share.size:
+                bound = min(bound, in_parts(price, room, jobs[q:], share[q:], left[q, -1]))
             if tries == 0:
                 whole = bound
             if paid[q] > most:
@@ -138,7 +166,8 @@ def descend(price, room, need, has, jobs, share, within, best):  # type: ignore[
         i = jobs[q]
         for r in range(resources):
             left[q + 1, r] = left[q, r] - counts[q] * need[i, r]
-        left[q + 1, -1] = max(0.0, left[q, -1] - counts[q] * share[q])
+        if share.size:
+            left[q + 1, -1] = max(0.0, left[q, -1] - counts[q] * share[q])
         paid[q + 1] = paid[q] + counts[q] * price[i]
         q, deeper = q + 1, True
     return most * near, True

@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
+from scipy.optimize import linprog
 
 from clairvoyant.models.admission.generate import generate
 from clairvoyant.models.admission.instance import AdmissionInstance
@@ -71,20 +72,24 @@ def test_no_filling_pays_more_than_its_bound(seed: int, tries: tuple[int, int]) 
         assert bound == pytest.approx(most, rel=near)
 
 
-@given(SEEDS)
-@hypothesis_settings(max_examples=60, deadline=None)
-def test_weights_of_resources_bound_what_a_machine_is_worth(seed: int) -> None:
-    rng, weights = np.random.default_rng(seed), np.zeros(3)
-    share, price = rng.integers(0, 5, (4, 3)) / 4.0, rng.random(4)
+@given(SEEDS, st.integers(1, 6), st.integers(1, 4))
+@hypothesis_settings(max_examples=200, deadline=None)
+def test_weights_of_resources_are_multipliers_of_the_linear_program(seed: int, jobs: int, width: int) -> None:
+    """What fills the weighted sum in parts is worth what the linear program is, where all limits count."""
+    rng, weights = np.random.default_rng(seed), np.zeros(width)
+    share, room = rng.integers(0, 5, (jobs, width)) / 4.0, rng.integers(1, 4, jobs)
     share[:, 0] += 0.25  # everybody takes something
-    kernels.weigh(price, share, weights)
+    price = 10.0 ** rng.integers(-9, 9) * (rng.integers(1, 4, jobs) if seed % 2 else 1e-3 + rng.random(jobs))
+    kernels.weigh(price, share, room, weights)
     assert weights.min() >= 0.0
-    assert weights.sum() == pytest.approx(1.0)
-    even, found = (float((price / (share @ w)).max()) for w in (np.full(3, 1.0 / 3.0), weights))
-    assert found <= even * (1.0 + 1e-12)
-    counts = rng.random(4)  # in parts of a machine
-    counts /= max(1e-9, (counts @ share).max())
-    assert price @ counts <= found * (1.0 + 1e-12)
+    assert weights.sum() == pytest.approx(1.0) or not weights.any()
+    total = share @ weights
+    with np.errstate(divide="ignore"):  # nothing is dear if all find room
+        order = np.argsort(-price / total, kind="stable")
+    found = kernels.in_parts(price, room, order, total[order], 1.0)
+    limits = [(0, most) for most in room]
+    exact = linprog(-price / price.max(), share.T, np.ones(width), bounds=limits)
+    assert found == pytest.approx(-exact.fun * price.max(), rel=1e-9)
 
 
 def test_fillings_of_many_jobs_are_bounded_by_all_resources_together() -> None:
@@ -92,7 +97,7 @@ def test_fillings_of_many_jobs_are_bounded_by_all_resources_together() -> None:
     instance, rng = generate("default", 2, jobs=50), np.random.default_rng(0)
     rooms, needs, has, _ = Program(instance)._arrays[0]
     worth = np.array([job.utility(0) / job.work for job in instance.jobs])
-    best, nothing, within = np.zeros(50, dtype=np.int64), np.zeros(50), (kernels.MOST_TRIES, kernels.NEAR)
+    best, nothing, within = np.zeros(50, dtype=np.int64), np.zeros(0), (kernels.MOST_TRIES, kernels.NEAR)
     found = []
     for _, (room, one) in itertools.product(range(10), zip(rooms, has, strict=True)):
         price = worth * np.exp(0.3 * rng.standard_normal(50))
