@@ -57,6 +57,8 @@ OPTIONS = {
     "presolve": "off",
     "solver": "simplex",
     "simplex_strategy": PRIMAL,
+    "dual_simplex_cost_perturbation_multiplier": 0.0,
+    "primal_simplex_bound_perturbation_multiplier": 0.0,
     "primal_feasibility_tolerance": SOLVER_TOLERANCE,
     "dual_feasibility_tolerance": SOLVER_TOLERANCE,
 }
@@ -140,7 +142,7 @@ class _Node(NamedTuple):
     parent: list[Any]  # its tree belongs here, at this place
     place: int
     hint: int  # the number of its parent's prices
-    basis: Any = None  # where HiGHS ended in its parent
+    basis: Any = None  # where HiGHS ended in its parent, if it is not there yet
 
 
 class Branching(ABC):
@@ -290,10 +292,9 @@ class Branching(ABC):
             return self._leave(number, node.limits)
         bound, basis = self.bound(number, node.limits), program.basis()
         (key, n), branch = where, [*where[0], where[1], number, number]
-        below, above = (
-            _Node(bound, limits, branch, place, number, basis)
-            for place, limits in zip((-2, -1), _halves(node.limits, key, n), strict=True)
-        )
+        lower, upper = _halves(node.limits, key, n)
+        below = _Node(bound, lower, branch, -2, number)
+        above = _Node(bound, upper, branch, -1, number, basis)
         heapq.heappush(self._heap, (-bound, next(self._count), above))
         return branch, below
 

@@ -30,7 +30,7 @@ TOLERANCE = 1e-9
 SECONDS_PER_TERM = 5e-5
 """The estimated time to declare a term of a program and to pass it to HiGHS."""
 
-PROGRAM_WORK, LOOK_WORK = 1.7e-6, 3e-9
+PROGRAM_WORK, LOOK_WORK = 6e-7, 3e-9
 """The work of a linear program of branch and price, for its rows to the power of 1.5, and of HiGHS between
 two looks at whether to go on, for the square of rows and columns."""
 
