@@ -84,10 +84,13 @@ def test_facts_name_the_origin_of_every_instance() -> None:
     assert all("filled" in str(line[-1]) for line in table.rows)
 
 
-def test_jobs_that_fit_at_once_would_be_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Where half of the jobs can be done within 15 slots, the ranges need no amendment."""
-    monkeypatch.setattr(settings, "lengths", lambda some: np.ones((len(some), len(some[0].jobs))))
-    assert CLAIMS["job-ranges"].check(Context(mode="quick")).verdict is Verdict.HOLDS
+@pytest.mark.parametrize(("at_once", "verdict"), [(1e9, Verdict.HOLDS), (1e-9, Verdict.NOT_REPRODUCED)])
+def test_jobs_that_all_fit_or_never_do_would_be_noticed(
+    monkeypatch: pytest.MonkeyPatch, at_once: float, verdict: Verdict
+) -> None:
+    """Wherever in their ranges M and tau lie, with a billion workers at once or hardly any."""
+    monkeypatch.setattr(settings, "LONGEST", settings.LONGEST * at_once)
+    assert CLAIMS["job-ranges"].check(Context()).verdict is verdict
 
 
 def test_chunks_that_are_long_even_at_the_lower_ends_would_be_noticed(

@@ -258,8 +258,7 @@ def whole_chunks(_context: Context) -> Finding:
     printed, amended = (all(0.0 < line[2] == line[3] for line in lines[at::2]) for at in (0, 1))
     return finding(
         amended_if(printed, amended, Verdict.UNDETERMINED),
-        "Less than a chunk per worker and slot is lost: only a job that needs almost all the time there is "
-        "may be rejected.",
+        "Less than a chunk per slot is lost; a job whose best schedule has no such slack may be rejected.",
         None,
         table(
             "One job in four slots, with room for one worker",
@@ -267,7 +266,8 @@ def whole_chunks(_context: Context) -> Finding:
             lines,
         ),
         counterexample=small_chunks(),
-        assumes="The amendment: a worker has time for one chunk more in each slot.",
+        assumes="The amendment: the best schedule has time for all chunks as whole ones in each slot, sum_t "
+        "floor(y(t) / m) >= E N with m slots per chunk.",
     )
 
 
@@ -366,7 +366,7 @@ def _as_knapsack(rng: np.random.Generator) -> bool:
     return plan is not None and case.job.work == cover and abs(plan.cost - cover - best) <= TIE * best
 
 
-@claim("completion-slot", "(8), Algorithm 2, Appendix D", Verdict.HOLDS_AMENDED)
+@claim("completion-slot", "(8), Algorithm 2, Appendix B", Verdict.HOLDS_AMENDED)
 def completion_slot(_context: Context) -> Finding:
     """(8) defines the completion slot of every job.
 
@@ -380,8 +380,8 @@ def completion_slot(_context: Context) -> Finding:
     last, rejected = int(named[-1]), [i for i, mu in policy.payoffs.items() if mu == 0.0]
     return finding(
         amended_if(len(named) == 1 and not rejected, last == plan.completion, Verdict.UNDETERMINED),
-        "(8) is the argmax of a truth value, so it names every busy slot and none of a rejected job; the "
-        "last one is meant.",
+        "(8) is the argmax of a truth value, so it names every busy slot, and every slot for a rejected job; "
+        "the last busy one is meant.",
         {"slots that attain (8)": len(named), "last busy slot": last, "rejected jobs": len(rejected)},
         counterexample=instance,
         assumes="The amendment: the last busy slot of an accepted job; a rejected one earns nothing.",
