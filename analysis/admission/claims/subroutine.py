@@ -380,8 +380,8 @@ def completion_slot(_context: Context) -> Finding:
     last, rejected = int(named[-1]), [i for i, mu in policy.payoffs.items() if mu == 0.0]
     return finding(
         amended_if(len(named) == 1 and not rejected, last == plan.completion, Verdict.UNDETERMINED),
-        "(8) is the argmax of a truth value, so it names every busy slot, and every slot for a rejected job; "
-        "the last busy one is meant.",
+        "(8) is the argmax of a truth value: it names every busy slot, and every slot of a rejected job; the "
+        "last is meant.",
         {"slots that attain (8)": len(named), "last busy slot": last, "rejected jobs": len(rejected)},
         counterexample=instance,
         assumes="The amendment: the last busy slot of an accepted job; a rejected one earns nothing.",

@@ -292,8 +292,7 @@ def finite_steps(context: Context) -> Finding:
     small = cases.rising_run(*cases.SMALL_JOBS)
     return finding(
         amended_if(above == 0, wrong == 0 and len(pairs) > 0, Verdict.UNDETERMINED),
-        "A job that takes a share x of a machine may need up to (e^{xa} - 1) / x, which is more than a = "
-        "alpha.",
+        "A job that takes a share x of a machine may need (e^{xa} - 1) / x, more than a = alpha.",
         {
             "accepted jobs": len(pairs),
             "that need more than alpha": above,
