@@ -173,7 +173,7 @@ def _rho_and_density(context: Context) -> Finding:
     """More arrivals and a denser graph both bring more reward; with density the overhead grows slowly.
 
     Rewards at rho 0.3 and 0.7 and at density 2 and 3; that the overhead grows slowly, less than the gain, in
-    reward, is the same as more reward, which is gain less overhead.
+    reward and not in per cent of either, is the same as more reward, which is gain less overhead.
     """
     by_rho = varied(context, "rho = {}", "arrival_probability", (0.3, 0.7))
     by_density = varied(context, "density {:g}", "density", (2.0, 3.0))
@@ -300,8 +300,8 @@ def _abstract_improvement(context: Context) -> Finding:
     study = on(context, scenarios=everywhere).play((PUBLIC_CODE, *EVERYONE), {"Fig. 2": fig_2(context)})
     return readings.finding(
         study,
-        "Whether OGASched leads the heuristics depends on the units in which CPU and MEM are counted, which "
-        "the text leaves open.",
+        "Whether OGASched leads the heuristics depends on the units in which CPU and MEM are counted, and on "
+        "the step, which the text leaves open.",
         [*leads(study), *readings.printed_leads(study, "its lead over {} is {} %", STATED)],
         assumes=readings.NOT_THERE,
     )

@@ -30,7 +30,7 @@ from ...engine.kept import decided, play
 from ...experiments import SEEDS_APART, seeds, spread, track
 from ...plots import new_figure, to_svg
 from ...statistics import growth_exponent
-from ...study import Statement, conclude, how_sure, judge, settled
+from ...study import Judged, Statement, conclude, how_sure, judge, settled
 from ..experiments import Setup, hindsight, instance
 from ..regret import plot_regret, regret_curves, theorem_1, theorem_1_tightened
 from ..worst_case import worst_case
@@ -53,7 +53,8 @@ def _definition_1(_context: Context) -> Finding:
     only_linear = all((gap == 0.0) is (name == "linear") and gap >= 0.0 for name, gap in gaps.items())
     return finding(
         amended_if(not any(gaps.values()), only_linear, Verdict.UNDETERMINED),
-        "Read as an equation, (7) forces linear utilities; three of the four families of Sec. 4 break it.",
+        "Read as an equation, (7) forces one linear utility on all servers of a port that has several; three "
+        "of the four families break it.",
         {f"f(1) + f(1) - f(2), {name}": gap for name, gap in gaps.items()},
         assumes="Amended: the right-hand side, a sum over servers, defines the reward.",
     )
@@ -403,15 +404,16 @@ def _growth_in_slots(context: Context) -> Finding:
     none = _regret(still, start_at="fair")
     as_printed = none > 1e-6 * still.setting.slots and slope.low <= 0.5 <= slope.high
     return finding(
-        amended_if(as_printed, slope.high < 1.0, Verdict.UNDETERMINED),
-        "sqrt(T) is an upper bound, not the order: where all demands fit, the regret is 0 for every T.",
+        amended_if(as_printed, slope.low <= 0.5, Verdict.UNDETERMINED),
+        "sqrt(T) is an upper bound, not the order: where nothing is scarce the regret may be 0 for every T.",
         {"exponent": slope.mean, "low": slope.low, "high": slope.high, "regret without contention": none},
         table(
             f"Stationary regret, constant step, {len(sampled)} default instances",
             "slots T | regret | regret / sqrt(T)",
             [(int(t), spread(v), spread(v / np.sqrt(t), 2)) for t, v in zip(lengths, regret.T, strict=True)],
         ),
-        assumes="Amended: O for Theta. Without regret: all demands fit, and y(1) is every port's fair share.",
+        assumes="Amended: O for Theta. Without regret: utilities are linear without overhead, all demands "
+        "fit, and y(1) is every port's fair share, which is its demand.",
     )
 
 
@@ -440,13 +442,14 @@ def _growth(
 @claim(
     "growth-in-ports",
     "Abstract, Sec. 3.3",
-    Verdict.HOLDS,
+    Verdict.HOLDS_AMENDED,
     choices=("what stays when |L| grows: servers per port, or ports per server",),
 )
 def _growth_in_ports(context: Context) -> Finding:
     """The regret grows sublinearly with the number of job types.
 
-    One less the growth exponent over |L|, on two families of graphs, and that of the bound.
+    One less the growth exponent over |L|, on two families of graphs, and that of the bound; both where all
+    unit demands of linear ports fit on one server.
     """
     counts = np.array(context.pick((5, 10, 20), (5, 10, 20, 40), (5, 10, 20, 40, 80, 160)))
     graphs: Family = {
@@ -454,12 +457,29 @@ def _growth_in_ports(context: Context) -> Finding:
         "density 2.5, 64 servers": lambda n: Setup(ports=n, servers=64, density=2.5),
     }
     missing, shown, numbers = _growth(context, seeds(context, 5, 4, 20), "|L|", counts, graphs)
+    room = [row([1.0] * n, 100.0, [[1] * n] * 400) for n in (5, 10, 20, 40, 80)]
+    ports = [one.setting.ports for one in room]
+    exponents = {
+        of: float(np.polyfit(np.log(ports), np.log([measure(one) for one in room]), 1)[0])
+        for of, measure in (("regret", _regret), ("bound (14)", theorem_1))
+    }
+
+    def verdict(judged: Sequence[Judged]) -> Verdict:
+        grows = settled(judged)
+        holds = grows is Verdict.HOLDS
+        return amended_if(holds and exponents["regret"] < 1.0, holds and exponents["bound (14)"] < 1.0, grows)
+
     return conclude(
-        "With more job types the regret grows less than in proportion, on both families of graphs.",
+        "The bound grows sublinearly with |L|. The regret did on both families of graphs; where all demands "
+        "fit it need not.",
         [Statement("the exponent of the regret over |L| is below 1", missing, "to spare", 2)],
         shown,
-        numbers=numbers,
+        numbers=numbers | {f"exponent where all fit, {of}": value for of, value in exponents.items()},
+        verdict=verdict,
+        counterexample=room[1],
         small=context.quick,
+        assumes="The amendment: the bound. On the families the contention is 10, as in Sec. 4. The "
+        "counterexample is one of five with 5 to 80 ports.",
     )
 
 
@@ -573,10 +593,10 @@ def _several_arrivals(context: Context) -> Finding:
             worst = played if ratios[-1] > 1.0 else worst
     return finding(
         holds_if(worst is None),
-        "OGASched runs unchanged where each simultaneous job is a port of its own, and keeps the bound.",
+        "OGASched runs where each simultaneous job is a port of its own, and keeps the bound.",
         {"runs": len(ratios), "largest regret / bound": max(ratios)},
         counterexample=worst,
-        remark="Copies start at zero and enter the step when first seen.",
+        remark="Copies start at zero and enter the step when first seen: its constant step then falls.",
     )
 
 

@@ -342,8 +342,8 @@ def _complexity(context: Context) -> Finding:
     doubling = all(b[1] == 2 ** a[0] * a[1] for a, b in pairwise(lines) if a[0] == b[0])
     return finding(
         amended_if(bounded and not doubling, bounded and doubling),
-        "For a given number of kinds K it fills as many cells as the text says: exponential in K, and in the "
-        "bits of the capacities.",
+        "For a given number of kinds K it fills as many cells as the text says: exponential in K and in bits "
+        "of the capacities.",
         {"cases": len(lines), "within the bound": bounded, "one more bit multiplies cells by 2^K": doubling},
         proof="" if bounded else "The counts.",
         assumes="The cells are (|E| + 1) |S| prod (c_k + 1), by up to 2^K more than |E| |S| prod c_k.",
