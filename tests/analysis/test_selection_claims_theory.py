@@ -50,9 +50,9 @@ class TestAlgorithm2:
         assert select(x, values, given.sigma2, "printed")[0] == 8
         assert select(x, values, given.sigma2, "dropped")[0] == 2
         assert given.indices().max() == 4.0
-        used = check("unattainable-s").numbers
-        assert used["slots in which the only channel is used, dropped"] == used["slots"] == 60
-        assert used["slots in which the only channel is used, printed"] == 16
+        used = check("unattainable-s")
+        assert list(used.numbers.values()) == [22, 1000]
+        assert "in 978 of 1000 slots" in used.headline
 
     def test_infinite_sigma_earns_nothing_beside_a_port_without_jobs(self) -> None:
         found = check("infinite-sigma").numbers
@@ -122,6 +122,18 @@ class TestTheorems:
         assert found["regret per slot as played, two ports"] == pytest.approx(0.045, abs=0.02)
         assert float(found["least expected regret per slot, default instances"]) > 0.2
         assert regret.blind_slope(theory.two_ports(10, 0), theory.RHO) == pytest.approx(0.045)
+        alone = algorithm.one_device([(0, 0), (0, 1)], [0.5, 0.4], 10, "nobody else wants the device")
+        assert regret.blind_slope(alone, theory.RHO) == pytest.approx(0.0)
+
+    def test_one_channel_that_fits_has_regret_although_ln_1_is_0(self) -> None:
+        assert check("theorem-2-symbols").numbers["regret over 400 slots of two channels, m = 1"] == 2.0
+        (one, two) = (
+            algorithm.one_device([(0, e) for e in range(3)], [0.9, 0.1, 0.1], 1, "", **more)
+            for more in ({}, {"demand": [[2], [1], [1]], "capacity": [2]})
+        )
+        assert one.setting.most_channels == 1
+        best = two.setting.knapsack.best(two.mean).x  # x* of (39)
+        assert (best.sum(), two.setting.most_channels) == (1, 2)
 
     def test_theorem_1_is_missed_as_often_as_worked_out(self) -> None:
         found = check("theorem-1").numbers
@@ -183,6 +195,13 @@ class TestPlantedFaults:
     def test_a_selection_that_drops_what_nothing_reaches(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(algorithm, "select", lambda x, v, q, _form: select(x, v, q, "dropped"))
         assert check("unattainable-s").verdict is HOLDS
+
+    def test_a_table_that_fills_other_cells(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        right = algorithm.literal_table
+        monkeypatch.setattr(
+            algorithm, "literal_table", lambda given: {k: v for k, v in right(given).items() if any(k[1])}
+        )
+        assert check("algorithm-2-complexity").verdict is REFUTED
 
     def test_rounding_to_the_nearest(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(algorithm, "scaled", lambda v, q, xi: (np.round(xi * v), np.floor(xi * xi * q)))

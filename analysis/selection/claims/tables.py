@@ -104,5 +104,5 @@ def _heuristics(_context: Context) -> Finding:
         Verdict.NOT_CHECKABLE,
         "No heuristic of the kind meant is specified but by the name of the genetic algorithm, so there is "
         "nothing to run.",
-        remark="The baselines, which Sec. 1 calls heuristics, sort channels: their time is polynomial.",
+        remark="Sec. 1 calls the three baselines heuristics too; they sort, which takes polynomial time.",
     )
