@@ -206,7 +206,7 @@ class ByPrograms(Esdp):
 
 
 @claim("unattainable-s", "(21), Algorithm 2, line 1", REFUTED)
-def _unattainable_s(context: Context) -> Finding:
+def _unattainable_s(_context: Context) -> Finding:
     """The best s is the one with the largest s + sqrt(Sigma^2.x(s)), over all s in S(t).
 
     P4(s) solved exactly, x(s) = 0 where no set reaches s as in line 1: one channel worth 1/4 played.
