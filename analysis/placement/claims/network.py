@@ -183,7 +183,7 @@ def proposition_1_proof(_context: Context) -> Finding:
     """
     from scipy.linalg import expm
 
-    _, P = three_points()
+    step, P = three_points()
     product, graphs = np.kron(P, P), list(TWO.values())
     first, third = (float(np.linalg.eigvalsh(np.linalg.matrix_power(product, k))[0]) for k in (1, 3))
     inner = min(float(np.linalg.eigvalsh(expm(np.kron(-p, q)))[0]) for p in graphs for q in graphs)
@@ -194,8 +194,9 @@ def proposition_1_proof(_context: Context) -> Finding:
         "The proof is about one pair of graphs; functions that pass it are no kernels on graphs.",
         {"least eigenvalue: P (x) P": first, "its cube": third, "exp(-P1 (x) P2)": inner, "its sums": outer},
         table("1' exp(-P1 (x) P2) 1 of two machines", " | alike | far apart", rows),
-        proof="For three machines P (x) P has a negative eigenvalue, as have all its odd powers.\n\nAnd the "
-        "step to a kernel on graphs is missing: see exp(-P1 (x) P2), and the matrix of its sums.",
+        proof=f"For three machines {step:g} lengthscales apart, by (11) as printed, P (x) P has a negative "
+        "eigenvalue, as have all its odd powers; with g the distance (see matern-psd) no power has.\n\n"
+        "But the step to a kernel on graphs is missing too: see exp(-P1 (x) P2), and the matrix of its sums.",
     )
 
 
@@ -361,7 +362,8 @@ def history_rows(context: Context) -> Finding:
     same = {"a place in the list": min(row[3] for row in rows) == 100.0, "what is known of a job": True}
     return finding(
         holds_if(all(same.values()), Verdict.UNDETERMINED),
-        "Rows of the window are other jobs an epoch later: jobs that start leave, and those behind move up.",
+        "Many rows of the window are other jobs an epoch later: jobs that start leave, and those behind move "
+        "up.",
         table("Rows of the window and their past", heads, rows),
         counterexample=two,
         signs={"a row is of one job": same},

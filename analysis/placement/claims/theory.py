@@ -288,8 +288,8 @@ def eager_jct(context: Context) -> Finding:
     heads = " | instances | optimum is not eager | best eager / optimum, largest"
     return finding(
         holds_if(rows[0][2] == rows[1][2] == 0),
-        "Starting what fits keeps a short job waiting behind a long one: every eager schedule of two jobs on "
-        "one GPU is worse than waiting.",
+        "Starting what fits keeps a short job waiting behind a long one: every eager schedule of these two "
+        "jobs is worse than waiting.",
         table("Sum of JCT, beside the optimum over all schedules", heads, rows),
         counterexample=LATE_COMER,
         assumes="By hand there is no slowdown. In the second instance all jobs are there from the start.",
