@@ -18,6 +18,7 @@ from clairvoyant.analysis.claim import Claim, Context, Finding, Verdict
 from clairvoyant.models.admission.instance import AdmissionInstance
 from clairvoyant.models.admission.jobs import exact
 from clairvoyant.models.admission.schedule import cheapest_schedule, printed_schedule
+from clairvoyant.online.admission import Rrh
 from clairvoyant.online.admission.oasis import Oasis, OasisPrinted
 from clairvoyant.online.play import play
 
@@ -106,6 +107,8 @@ FAULTS: dict[str, tuple[str, Any, str, Any]] = {
         lambda instance, _: np.zeros(len(instance.jobs)),
     ),
     "alpha does not grow": ("remark-theorem-4", theory, "_span", _nothing),
+    "utilities that make it rise": ("remark-theorem-4", theory, "WORTHS", ((10.0, 1.0), (100.0, 1.0))),
+    "rises of 5 % more": ("lemma-2", theory, "below", lambda small, large: BELOW(1.05 * small, large)),
     "prices squared": ("lemma-3", competitive, "prices", lambda *a: tuple(p**2 for p in PRICES(*a))),
     "steps as small as alpha": ("finite-steps", competitive, "finite_steps", lambda alpha, _: alpha),
     "D_0 four times": ("initial-dual", theory, "literal_start", _scaled(theory.literal_start, 4.0)),
@@ -135,8 +138,9 @@ FAULTS: dict[str, tuple[str, Any, str, Any]] = {
         "whole-chunks",
         subroutine,
         "OasisPrinted",
-        lambda **_: Oasis(floor=False, scale=1e9),
+        lambda **_: Rrh(threshold=1e9),
     ),
+    "slack everywhere": ("whole-chunks", subroutine, "has_slack", lambda _: True),
     "a payoff more": ("exact-schedule", subroutine, "payoff", lambda case: PAYOFF(case) + 1.0),
 }
 """By name: a claim, and what is put where in the code that its check rests on."""
@@ -176,6 +180,24 @@ def test_the_printed_programme_loses_the_only_job() -> None:
     assert (small.jobs[0].work, small.jobs[0].chunk_time) == (4, exact(0.03))
     assert play(Oasis(floor=False), small).total == 100.0
     assert play(OasisPrinted(floor=False), small).total == 0.0
+    late, few = subroutine.dear_chunks(), Oasis(floor=False)
+    assert play(few, late).total == pytest.approx(200.0)
+    assert len(few.plans[1].schedule.workers) == 4
+    assert play(OasisPrinted(floor=False), late).total == pytest.approx(100.0)
+
+
+def test_slack_is_time_for_whole_chunks_in_every_slot() -> None:
+    for given in subroutine.PRINTED_CASES:
+        assert not subroutine.has_slack(subroutine.unit_case(*given))
+    assert subroutine.has_slack(subroutine.unit_case(4, 4, 2, 0.4, 1.0))
+    assert subroutine.has_slack(subroutine.unit_case(2, 2, 1, 1.0, 10.0))
+    assert not subroutine.has_slack(subroutine.unit_case(1, 2, 1, 1.5, 1.0))  # no schedule at all
+
+
+def test_a_wider_range_of_utilities_may_lower_alpha() -> None:
+    (table,) = check("remark-theorem-4").tables
+    assert [row[2] for row in table.rows] == pytest.approx([10.0, 40.0, 1000.0])
+    assert [row[3] for row in table.rows] == pytest.approx([4e7, 1e7, 4e6])  # by hand
 
 
 def test_printed_payoffs_are_never_above_the_exact_ones() -> None:

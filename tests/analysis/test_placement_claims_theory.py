@@ -430,6 +430,7 @@ def test_the_work_of_table_1_takes_46_days() -> None:
 
 
 def test_34_minutes_are_those_to_the_worse_of_the_learned() -> None:
+    assert "Of these 34 minutes 78 % come from the Small cluster." in check("34-minutes").remark
     found = check("34-minutes").numbers
     assert found["JCT less than DL2 by (min)"] == pytest.approx(29.884)
     assert found["JCT less than RIFLING by (min)"] == pytest.approx(34.124)

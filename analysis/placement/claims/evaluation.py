@@ -581,8 +581,8 @@ def test_over_jobs(context: Context) -> Finding:
         said,
         assumes="The jobs of one trace are not independent: a delay of one passes on to those behind it. "
         "Pairs are jobs under two schedulers, as Appendix G argues by how jobs are distributed. Lower loads "
-        "are left out: in Table 1 the JCT on Small is six times that on Large, in ours at rho 0.8 one "
-        "and a half to two and a half times.",
+        "are left out: in Table 1 the JCT on Small is six times that on Large, in ours at rho 0.8 one and a "
+        "half to two and a half times.",
         remark="FIFO with two random orders of the machines is the same policy. Where hardly any jobs meet, "
         "as among few on Large at rho 0.8, a test may keep its level.",
     )

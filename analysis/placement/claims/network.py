@@ -184,8 +184,6 @@ def proposition_1_proof(_context: Context) -> Finding:
     from scipy.linalg import expm
 
     step, P = three_points()
-    sound = adjacency(step * np.arange(3.0)[:, None], printed=False)
-    distances = float(np.linalg.eigvalsh(np.kron(sound, sound))[0])
     product, graphs = np.kron(P, P), list(TWO.values())
     first, third = (float(np.linalg.eigvalsh(np.linalg.matrix_power(product, k))[0]) for k in (1, 3))
     inner = min(float(np.linalg.eigvalsh(expm(np.kron(-p, q)))[0]) for p in graphs for q in graphs)
@@ -202,10 +200,9 @@ def proposition_1_proof(_context: Context) -> Finding:
             "its sums": outer,
         },
         table("1' exp(-P1 (x) P2) 1 of two machines", " | alike | far apart", rows),
-        proof=f"For three machines {step:.2g} lengthscales apart, P by (11) as printed, P (x) P has a "
-        "negative eigenvalue, as have all its odd powers; with the distance for g (see matern-psd) it has "
-        "none.\n\nAnd the step to a kernel on graphs is missing: see exp(-P1 (x) P2), and the matrix of its "
-        "sums.",
+        proof=f"For three machines {step:g} lengthscales apart, by (11) as printed, P (x) P has a negative "
+        "eigenvalue, as have all its odd powers; with g the distance (see matern-psd) no power has.\n\n"
+        "But the step to a kernel on graphs is missing too: see exp(-P1 (x) P2), and the matrix of its sums.",
     )
 
 
