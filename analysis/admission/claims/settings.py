@@ -22,9 +22,6 @@ from .cases import cluster, plain_job
 claim = Register("admission")
 
 
-DRAWN = "how M and tau are drawn from their ranges"
-
-
 def drawn(context: Context, swapped: bool = False) -> list[AdmissionInstance]:
     """Return instances for which every job is drawn once from the ranges of the paper."""
     jobs, sampled = context.pick(100, 100, 2000), seeds(context, 3, 5, 20)

@@ -152,8 +152,6 @@ def remark_theorem_4(context: Context) -> Finding:
     machine twice. Amended: U / L, which is of utilities per unit of resource.
     """
     some = [r.instance for r in runs(context) if not r.instance.never]
-    wider = [large_beside_small(*worths) for worths in ((1.0, 10.0), (0.5, 20.0), (0.1, 100.0))]
-    alphas = [_span(instance) for instance in wider]
     changes = [{name: _span(other) - _span(i) for name, other in _larger(i).items()} for i in some]
     added = {name: np.array([change[name] for change in changes]) for name in changes[0]}
     longer, exact = added["timespan"] >= math.log(2.0) - TIE, abs(added["resources"] - math.log(2.0)) <= TIE
@@ -168,7 +166,6 @@ def remark_theorem_4(context: Context) -> Finding:
         {
             "random instances": len(some),
             **{f"least added by {name}": float(found.min()) for name, found in added.items()},
-            **{f"alpha by hand, range {n:,}": a for n, a in zip((10, 40, 1000), alphas, strict=True)},
         },
         table("Two jobs of different size", "f, small | f, large | largest / lowest | U / L | alpha", rows),
         counterexample=made[-1],

@@ -192,13 +192,7 @@ def proposition_1_proof(_context: Context) -> Finding:
     return finding(
         holds_if(first >= 0.0 and (inner <= 0.0 or outer >= 0.0)),
         "The proof is about one pair of graphs; functions that pass it are no kernels on graphs.",
-        {
-            "least eigenvalue: P (x) P": first,
-            "its cube": third,
-            "P (x) P, g the distance": distances,
-            "exp(-P1 (x) P2)": inner,
-            "its sums": outer,
-        },
+        {"least eigenvalue: P (x) P": first, "its cube": third, "exp(-P1 (x) P2)": inner, "its sums": outer},
         table("1' exp(-P1 (x) P2) 1 of two machines", " | alike | far apart", rows),
         proof=f"For three machines {step:g} lengthscales apart, by (11) as printed, P (x) P has a negative "
         "eigenvalue, as have all its odd powers; with g the distance (see matern-psd) no power has.\n\n"
