@@ -16,7 +16,7 @@ from ...online.allocation import BinPacking, Drf, Fairness, Ogasched, Spreading
 from ...online.play import Run
 from ...oracles.allocation.optimum import ORACLES
 from ...oracles.base import Optimum
-from ..engine.kept import optimum_of, run_of
+from ..engine.kept import decided, optimum_of, run_of
 from ..experiments import Contender, policy_seed
 from ..optima import relied_on
 
@@ -115,3 +115,13 @@ def averages(who: Contender, setup: Setup, sampled: Sequence[int]) -> np.ndarray
 def optima(setup: Setup, sampled: Sequence[int]) -> np.ndarray:
     """Return the stationary optimum per slot on each instance seed."""
     return np.array([optimum(setup, seed) for seed in sampled])
+
+
+@cache
+def parts(who: Contender, setup: Setup, seed: int) -> tuple[float, float]:
+    """Return computation gain and overhead penalty per slot."""
+    drawn = instance(setup, seed)
+    s, decisions = drawn.setting, decided(who.make(), drawn)
+    both = [(x @ s.gains(y), x @ s.penalties(y)) for x, y in zip(drawn.arrivals, decisions, strict=True)]
+    gain, penalty = np.mean(both, axis=0).tolist()
+    return gain, penalty

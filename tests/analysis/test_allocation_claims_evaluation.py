@@ -254,7 +254,7 @@ class TestPlace:
     def test_gain_less_penalty_is_the_reward(self) -> None:
         setup = Setup(slots=8)
         for who in OGASCHED:
-            gain, penalty = figures._parts(who, setup, 0)
+            gain, penalty = experiments.parts(who, setup, 0)
             assert penalty > 0.0
             assert gain - penalty == pytest.approx(experiments.rewards(who, setup, 0).mean())
 

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from functools import cache, partial
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from ...claim import Context, Finding, Register, Verdict
-from ...engine.kept import decided
 from ...experiments import Contender, lead, seeds
 from ...plots import POSITIVE
 from ...study import ORACLE, Scenarios, Statement, Study
@@ -182,7 +181,7 @@ def _figure_6(context: Context) -> Finding:
 
     def by_level(part: int, unit: str) -> Study:
         def of(who: Contender, turned: Setup, seed: int) -> list[float]:
-            return [_parts(who, replace(turned, contention=level), seed)[part] for level in levels]
+            return [runs.parts(who, replace(turned, contention=level), seed)[part] for level in levels]
 
         return here.measure(OGASCHED, setup, map(LEVEL.format, levels), of, unit)
 
@@ -200,16 +199,6 @@ def _figure_6(context: Context) -> Finding:
         penalty.figure("figure-6", "Penalty by contention level.", "contention", levels, "x", POSITIVE),
         title="Penalty per slot by contention level",
     )
-
-
-@cache
-def _parts(who: Contender, setup: Setup, seed: int) -> tuple[float, float]:
-    """Return computation gain and overhead penalty per slot."""
-    drawn = runs.instance(setup, seed)
-    s, decisions = drawn.setting, decided(who.make(), drawn)
-    both = [(x @ s.gains(y), x @ s.penalties(y)) for x, y in zip(drawn.arrivals, decisions, strict=True)]
-    gain, penalty = np.mean(both, axis=0).tolist()
-    return gain, penalty
 
 
 FAMILIES = ("linear", "log", "reciprocal", "poly")
