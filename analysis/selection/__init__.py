@@ -20,7 +20,7 @@ PAPER = Paper(
     picture="figure-9",
     number=(
         "theorem-2",
-        "least regret per slot, default instances",
+        "least expected regret per slot, default instances",
         "net utility per slot that Algorithm 1 loses to the optimum at the least, averaged over instances",
     ),
 )

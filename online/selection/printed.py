@@ -27,8 +27,8 @@ class EsdpPrinted(Esdp):
     made for all ports stays, if it is one and no channel is untried. It is repaired only where it cannot run:
     untried channels come first, in place of their infinite sigma-hat of (10), and the programs P4(s) are
     solved exactly. As printed, alpha \|E| stands for m in (11), (18) and (19), so Upsilon.x counts at most as
-    the largest s of S(t), floor(xi(t) alpha \|E|). Its regret is linear in T wherever the capacity binds and
-    ports are without jobs at times.
+    the largest s of S(t), floor(xi(t) alpha \|E|). Its expected regret is linear in T where other
+    ports could use the devices that it plans for ports without jobs.
 
     Parameters
     ----------

@@ -109,7 +109,8 @@ def _cucb(context: Context) -> Finding:
     "arrival-aware", "Algorithm 1, lines 9-16; our own", HOLDS, ours=True, choices=("the capacities", "rho")
 )
 def _arrival_aware(context: Context) -> Finding:
-    """Planning for the ports with jobs earns more than planning for all of them wherever capacity binds.
+    """Planning for the ports with jobs earns more than planning for all of them where ports compete for
+    devices.
 
     Both on the same instances with scarce and with more devices.
     """
