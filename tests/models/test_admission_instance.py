@@ -751,7 +751,7 @@ def test_counts_that_overflow_when_added_are_refused(counts: list[int]) -> None:
         parameter_servers=machines,
     )
     rows = np.array([(0, h, count) for h, count in enumerate(counts)], dtype=np.int64)
-    with pytest.raises(InputError, match=r"^decision\[0\]\[2\]: \S+ is not a whole number"):
+    with pytest.raises(InputError, match=r"^replay: event 0: decision\[0\]\[2\]: \S+ is not a whole number"):
         play(Replay([Deployment(rows, rows)] * 4, problem="admission"), instance)
     slots = np.column_stack([np.ones_like(rows[:, :1]), rows])
     with pytest.raises(InputError, match=r"^schedule\.workers\[0\]\[3\]: "):
