@@ -22,7 +22,7 @@ NEAR = 1.0 + 1e-13
 
 @njit(cache=True, error_model="numpy")
 def weigh(price, share, room, weights):  # type: ignore[no-untyped-def]
-    """Write weights of the resources, which sum up to 1: multipliers of the linear program of a machine.
+    """Write weights of the resources, with the sum 1 or, if all finds room, 0: multipliers of its program.
 
     ``share`` is what a worker (or parameter server) of each job takes of the machine's resources, shape
     (n, R), and at most ``room`` of them run. The primal simplex method with bounds works in a table: a row
