@@ -77,8 +77,11 @@ class Turn:
         return (self.spent - self.ahead) / self.share
 
 
-def in_turns(best: Best[Any, Any], turns: Sequence[Turn]) -> None:
-    """Let stages work, the one next that has done the least of its share, until all end or time is up."""
+def in_turns(best: Best[Any, Any], turns: Sequence[Turn]) -> bool:
+    """Let stages work, the one next that has done the least of its share, until all end or time is up.
+
+    Returns whether a stage had a step left that takes more time than is left.
+    """
     live, whole = list(turns), sum(turn.most for turn in turns)
     with ExitStack() as ended:
         for turn in turns:
@@ -87,7 +90,7 @@ def in_turns(best: Best[Any, Any], turns: Sequence[Turn]) -> None:
             turn = min(live, key=lambda one: one.late)
             work = next(turn.stage, None)
             if work == math.inf:  # with more time it is done: others must not have what is left
-                return
+                return True
             turn.spent += turn.most if work is None else work
             if turn.spent >= turn.most:
                 turn.spent = turn.most
@@ -95,3 +98,4 @@ def in_turns(best: Best[Any, Any], turns: Sequence[Turn]) -> None:
                 live.remove(turn)
             if whole < math.inf:
                 best.done = sum(one.spent for one in turns) / whole
+    return False

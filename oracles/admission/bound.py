@@ -37,9 +37,6 @@ ROUNDING = 1e-10
 ROUNDED = 1e-13
 """Prices of groups, and those per unit of their machines, differ by no more than this part, or are others."""
 
-OUT_OF_REACH = 2.0**-20
-"""The largest utility is no unit if no job alone reaches more than this part of it."""
-
 TABLE = 2 * 10**9
 """The most steps of the exact subroutine for one job; beyond, its payoff is bounded by convex hulls."""
 
@@ -128,14 +125,6 @@ def quick(job: Job, horizon: int) -> bool:
 def alone(setting: Setting, job: Job) -> float:
     """Return what a job that can finish earns if it has the cluster for itself."""
     return float(job.utility(-(-job.work // setting.most_workers(job)) - 1))
-
-
-def unit_of(largest: float, reached: float) -> float:
-    """Return a power of two near the largest utility, or near the largest that a job can reach if far below.
-
-    One of the best decisions earns at least the latter, so that what is a small part of it does not count.
-    """
-    return power_of_two(reached if 0.0 < reached < OUT_OF_REACH * largest else largest) or 1.0
 
 
 def _offer(
@@ -330,7 +319,7 @@ class _Columns:
         self.round, self.settled, self.value = 0, False, 0.0
         self.known: list[set[bytes]] = [set() for _ in market.jobs]
         reached = max(alone(market.setting, job) for job in market.jobs)
-        self.unit = unit_of(float(market.packed[-1].max()), reached)  # of the master's objective
+        self.unit = power_of_two(reached) or 1.0  # of the master's objective
         none, most = np.zeros(0), np.ones(len(market.jobs) + sum(self.sizes))
         empty, rows = (np.zeros(1, np.int32), np.zeros(0, np.int32), none), (-np.inf * most, most)
         options = {"simplex_strategy": PRIMAL}

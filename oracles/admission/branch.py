@@ -19,11 +19,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ...models.admission.instance import AdmissionInstance
-from ...models.program import CAREFUL, SOLVER_TOLERANCE, in_highs
+from ...models.program import CAREFUL, SOLVER_TOLERANCE, TIGHT, in_highs, power_of_two
 from ...models.stopwatch import library
 from ..base import Budget, OracleError, rounding
 from . import branch_kernels as kernels
-from .bound import Priced, alone, unit_of
+from .bound import Priced, alone
 
 MOST_ROUNDS = 60
 """Linear programs of a node."""
@@ -79,8 +79,10 @@ Limits = dict[tuple[int, ...], tuple[int, float]]
 def affordable(instance: AdmissionInstance) -> bool:
     """Return whether prices and a tree can be found in reasonable time."""
     horizon = instance.setting.horizon
-    steps = sum((horizon - job.arrival + 1) * job.work * min(job.chunks, job.work) for job in instance.jobs)
-    return steps <= MOST_STEPS
+    jobs = (job for job in instance.jobs if job.index not in instance.never)
+    return (
+        sum((horizon - job.arrival + 1) * job.work * min(job.chunks, job.work) for job in jobs) <= MOST_STEPS
+    )
 
 
 def asked(instance: AdmissionInstance, capacity: Priced) -> np.ndarray:
@@ -299,6 +301,12 @@ class Branching(ABC):
         return branch, below
 
 
+def _first_equal(rows: np.ndarray) -> np.ndarray:
+    """Return the first row that is equal, for each row."""
+    found: dict[bytes, int] = {}
+    return np.array([found.setdefault(row.tobytes(), h) for h, row in enumerate(rows)], dtype=np.int64)
+
+
 class Program:
     """The linear program of a node.
 
@@ -322,6 +330,7 @@ class Program:
                 np.array([room(job) for job in instance.jobs]).reshape(self._jobs, len(units)).T.copy(),
                 needs.astype(np.float64),
                 units.astype(np.float64),
+                _first_equal(units),
                 np.zeros((self._horizon, len(units), self._jobs), dtype=np.int64),
             )
             for units, needs, room in sides
@@ -333,18 +342,21 @@ class Program:
             for h in range(len(units))
         ]
         self._earned = [job.utilities(self._horizon) for job in instance.jobs]
-        reached = [0.0 if job.index in instance.never else alone(setting, job) for job in instance.jobs]
-        largest = max((float(one.max(initial=0.0)) for one in self._earned), default=0.0)
-        self._unit = unit_of(largest, max(reached, default=0.0))
+        able = [job.index not in instance.never for job in instance.jobs]
+        reached = [alone(setting, job) if can else 0.0 for job, can in zip(instance.jobs, able, strict=True)]
+        self._unit = power_of_two(max(reached, default=0.0)) or 1.0
         self._given = [  # what is earned in units, in which nothing that matters is near the least number
-            (job.arrival, job.work, np.minimum(earned, most) / self._unit, job.servers_for)
-            for job, earned, most in zip(instance.jobs, self._earned, reached, strict=True)
+            (job.arrival, job.work if can else 1, np.minimum(earned, most) / self._unit, job.servers_for)
+            for job, can, earned, most in zip(instance.jobs, able, self._earned, reached, strict=True)
         ]
-        amounts = sum(float(has.max(axis=1, initial=0.0).sum()) for *_, has, _ in self._arrays)
+        amounts = sum(float(has.max(axis=1, initial=0.0).sum()) for _, _, has, *_ in self._arrays)
         self._least = math.ulp(0.0) * self._horizon * (amounts + 8.0 * (self._jobs + len(self._machines)))
-        self._most = np.array(
-            [min(setting.most_workers(job), job.work) for job in instance.jobs], dtype=np.int64
+        most = (
+            min(setting.most_workers(job), job.work) * can
+            for job, can in zip(instance.jobs, able, strict=True)
         )
+        self._most = np.fromiter(most, np.int64, self._jobs)
+        self.steps = 0  # of the search for the best fillings, so far
         self._known: set[Any] = set()
         self._columns: list[Run | Filling] = []
         # Of the columns that are runs, up to so many: place, job and the slot in which it is done; workers.
@@ -443,8 +455,9 @@ class Program:
 
     def _fill(self, price: np.ndarray) -> float:
         """Find the best filling of every machine; return a bound of what all are paid; both in units."""
-        paid = [kernels.fill_all(one, *arrays) for one, arrays in zip(price, self._arrays, strict=True)]
-        return sum(paid)
+        sides = [kernels.fill_all(one, *arrays) for one, arrays in zip(price, self._arrays, strict=True)]
+        self.steps += sum(steps for _, steps in sides)
+        return sum(paid for paid, _ in sides)
 
     def _best_run(self, i: int, price: np.ndarray) -> tuple[float, Run | None]:
         """Return the run of a job that earns most at prices (2, T, I), and what it gains; in units."""
@@ -538,7 +551,7 @@ class Program:
 
         HiGHS is asked only with a budget, where the rule that is quick leaves some without.
         """
-        rooms, needs, has, _ = self._arrays[side]
+        rooms, needs, has, *_ = self._arrays[side]
         placed = np.zeros(rooms.shape, dtype=np.int64)
         if kernels.pack(counts, rooms, needs, has, placed):
             return placed
@@ -558,7 +571,10 @@ class Program:
         high = np.concatenate([counts[jobs].astype(float), np.ones(has.size)])
         most = np.array([float(rooms[h, i]) for i, h in keys])
         matrix = starts, np.array(index, dtype=np.int32).ravel(), np.array(values).ravel()
-        limits, options = (np.zeros(len(keys)), most), {**CAREFUL, "time_limit": min(1e9, budget.left)}
+        limits, options = (
+            (np.zeros(len(keys)), most),
+            {**CAREFUL, **TIGHT, "time_limit": min(1e9, budget.left)},
+        )
         highs = in_highs(np.zeros(len(keys)), matrix, (low, high), limits, options, whole=True)
         highs.run()
         if highs.getModelStatus() != library("highspy").HighsModelStatus.kOptimal:

@@ -6,9 +6,9 @@ import numpy as np
 
 from ...models.compiled import njit
 
-FEW_TRIES, MOST_TRIES = 200, 100_000
-"""Steps of the search for the best filling of a machine, before resources are weighed, and after; beyond, its
-relaxation bounds it."""
+FEW_TRIES, MOST_TRIES, ALL_TRIES = 200, 100_000, 2**18
+"""Steps of the search for the best filling of a machine, before resources are weighed, and after; and about
+the most for all machines in all slots. Beyond, a machine's relaxation bounds it."""
 
 MOST_PIVOTS, TINY = 200, 1e-11
 """The most steps of the simplex method that weighs resources, and what counts as 0 in it."""
@@ -35,14 +35,18 @@ def weigh(price, share, room, weights):  # type: ignore[no-untyped-def]
     table[:-1, -1] = 1.0
     for r in range(resources):
         table[r, size + r] = 1.0
-    basic = np.arange(size, size + resources)
+    basic, still = np.arange(size, size + resources), 0
     for _ in range(MOST_PIVOTS):
-        into = np.argmax(table[-1, :-1])
+        # after many steps of no length the first column that gains: it then cannot go round in circles
+        into = np.argmax(table[-1, :-1]) if still <= resources else np.argmax(table[-1, :-1] > TINY)
         row, step = -1, most[into]
         for r in range(resources):
             slope, at = table[r, into], table[r, -1]
-            if abs(slope) > TINY and (at if slope > 0.0 else at - most[basic[r]]) / slope < step:
-                row, step = r, (at if slope > 0.0 else at - most[basic[r]]) / slope
+            if abs(slope) > TINY:
+                far = max(0.0, (at if slope > 0.0 else at - most[basic[r]]) / slope)
+                if far < step - TINY or (far <= step + TINY and row >= 0 and basic[r] < basic[row]):
+                    row, step = r, far
+        still = still + 1 if step <= TINY else 0
         if table[-1, into] <= TINY or step == np.inf:
             break
         if row < 0:
@@ -64,13 +68,13 @@ def weigh(price, share, room, weights):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, error_model="numpy")
-def fill(price, room, need, has, best):  # type: ignore[no-untyped-def]
-    """Write the filling of a machine that pays most into ``best``; return an upper bound of what it pays.
+def fill(price, room, need, has, tries, best):  # type: ignore[no-untyped-def]
+    """Write the filling of a machine that pays most into ``best``; return a bound of what it pays, and steps.
 
     ``price`` is that of a worker (or parameter server) of each job, of which ``room`` fit on the empty
     machine; ``need`` is what it takes of each resource, shape (I, R), and ``has`` what the machine has. The
     costliest jobs are tried first; if that takes long, those with the best price per weighted sum of the
-    resources (:func:`weigh`), whose capacity then limits what follows, too.
+    resources (:func:`weigh`), whose capacity then limits what follows, too, in at most so many ``tries``.
     """
     jobs = np.argsort(-price * room)
     size, resources = 0, has.size
@@ -83,20 +87,22 @@ def fill(price, room, need, has, best):  # type: ignore[no-untyped-def]
         for r in range(resources):
             if need[jobs[q], r] > 0.0:
                 share[q, r] = need[jobs[q], r] / has[r]
-    bound, found = descend(price, room, need, has, jobs, share[:0, resources], (FEW_TRIES, NEAR), best)
-    if not found and size > 0:
+    few = min(FEW_TRIES, tries)
+    bound, taken = descend(price, room, need, has, jobs, share[:0, resources], (few, NEAR), best)
+    if taken > few and size > 0:
         weights = np.zeros(resources)
         weigh(price[jobs], share[:, :resources], room[jobs], weights)
         for q in range(size):
             for r in range(resources):
                 share[q, resources] += weights[r] * share[q, r]
         order = np.argsort(-price[jobs] / share[:, resources], kind="mergesort")
-        within = MOST_TRIES, 1.0 + 2.0 * SLACK
-        bound = descend(price, room, need, has, jobs[order], share[order, resources], within, best)[0]
+        within = tries, 1.0 + 2.0 * SLACK
+        bound, more = descend(price, room, need, has, jobs[order], share[order, resources], within, best)
+        taken += more
     for i in range(price.size):
         if price[i] * room[i] > 0.0 and need[i].sum() == 0.0:  # all that needs nothing runs
             best[i], bound = room[i], bound + price[i] * room[i] * NEAR
-    return bound
+    return bound, taken
 
 
 @njit(cache=True, error_model="numpy")
@@ -114,7 +120,7 @@ def in_parts(price, room, jobs, share, rest):  # type: ignore[no-untyped-def]
 
 @njit(cache=True, error_model="numpy")
 def descend(price, room, need, has, jobs, share, within, best):  # type: ignore[no-untyped-def]
-    """Return an upper bound of what a filling pays, as :func:`fill`, and whether none pays more than best.
+    """Return an upper bound of what a filling pays, as :func:`fill`, and steps: after the most it is loose.
 
     The jobs are tried in their order. ``share`` is what a worker (or parameter server) of each takes of the
     weighted sum of all resources, which is 1, with the best price per share first; it is empty if they have
@@ -149,7 +155,7 @@ def descend(price, room, need, has, jobs, share, within, best):  # type: ignore[
                     best[jobs[p]] = counts[p]
             tries += 1
             if tries > most_tries:
-                return max(most, whole) * near, False
+                return max(most, whole) * near, tries
             if paid[q] + bound <= most * near:
                 q, deeper = q - 1, False
                 continue
@@ -170,23 +176,30 @@ def descend(price, room, need, has, jobs, share, within, best):  # type: ignore[
             left[q + 1, -1] = max(0.0, left[q, -1] - counts[q] * share[q])
         paid[q + 1] = paid[q] + counts[q] * price[i]
         q, deeper = q + 1, True
-    return most * near, True
+    return most * near, tries
 
 
 @njit(cache=True, error_model="numpy")
-def fill_all(prices, rooms, needs, has, fillings):  # type: ignore[no-untyped-def]
-    """Write the best filling of every machine in every slot, shape (T, H, I); return a bound of all they pay.
+def fill_all(prices, rooms, needs, has, first, fillings):  # type: ignore[no-untyped-def]
+    """Write the best filling of every machine in every slot, shape (T, H, I); return a bound, and steps.
 
-    Prices have the shape (T, I), ``rooms`` (H, I), ``needs`` (I, R), and ``has`` (H, R). Slots are added up
-    one by one: of millions of equal terms in one sum all would be rounded the same way.
+    Prices have the shape (T, I), ``rooms`` (H, I), ``needs`` (I, R), and ``has`` (H, R); ``first`` is the
+    first machine that is equal, shape (H,). Slots are added up one by one: of millions of equal terms in one
+    sum all would be rounded the same way.
     """
-    total = 0.0
+    total, taken, each = 0.0, 0, np.empty(first.size)
     for t in range(prices.shape[0]):
         paid = 0.0
-        for h in range(has.shape[0]):
-            paid += fill(prices[t], rooms[h], needs, has[h], fillings[t, h])
+        for h in range(first.size):
+            if first[h] < h:
+                each[h], fillings[t, h] = each[first[h]], fillings[t, first[h]]
+            else:
+                tries = max(FEW_TRIES, min(MOST_TRIES, ALL_TRIES - taken))
+                each[h], more = fill(prices[t], rooms[h], needs, has[h], tries, fillings[t, h])
+                taken += more
+            paid += each[h]
         total += paid
-    return total
+    return total, taken
 
 
 @njit(cache=True, error_model="numpy")

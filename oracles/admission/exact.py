@@ -30,9 +30,9 @@ TOLERANCE = 1e-9
 SECONDS_PER_TERM = 5e-5
 """The estimated time to declare a term of a program and to pass it to HiGHS."""
 
-PROGRAM_WORK, LOOK_WORK = 6e-7, 3e-9
-"""The work of a linear program of branch and price, for its rows to the power of 1.5, and of HiGHS between
-two looks at whether to go on, for the square of rows and columns."""
+PROGRAM_WORK, FILL_WORK, LOOK_WORK = 6e-7, 1e-7, 3e-9
+"""The work of a linear program of branch and price, for its rows to the power of 1.5; of a step of the search
+for fillings; and of HiGHS between two looks at whether to go on, for the square of rows and columns."""
 
 TOO_LARGE = "too large for the time"
 
@@ -50,13 +50,14 @@ def by_branching(best: Best) -> Stage:
         return
     tree = Tree(best)
     for node in itertools.count():
-        before = tree.programs
+        before, steps = tree.programs, tree.program.steps
         tree.grow(1)
         whole = tree.ended or _power_of_two(node)
         proved = tree.proved((lambda: best.budget.over) if whole else (lambda: True))
         best.limit(max(0.0, proved), "branch and price")
         best.tell(f"branch and price, node {node}")
-        yield PROGRAM_WORK * tree.program.rows**1.5 * (tree.programs - before + 1)
+        work = PROGRAM_WORK * tree.program.rows**1.5 * (tree.programs - before + 1)
+        yield work + FILL_WORK * (tree.program.steps - steps)
         if tree.ended:
             return
 
@@ -256,7 +257,7 @@ def by_cp_sat(best: Best) -> Stage:
     instance, most = best.instance, without_prices(best.instance).bound
     if declaring_work(instance) >= best.budget.left:
         best.tell(TOO_LARGE)
-        return
+        yield math.inf
     model = library("ortools.sat.python.cp_model").CpModel()
     bits, report = (
         cp_sat.bits(len(instance.jobs), most),

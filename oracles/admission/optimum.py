@@ -111,11 +111,9 @@ def offline(
     proof = alone.bound, alone.method, alone
     best = Best(instance, budget, progress, start, proof, terms=len(instance.jobs))
     best.offer(search(instance, alone, Budget(gap, None), SEED, iterations=0), "greedy")
-    in_turns(best, _turns(best, method))
-    if method in (AUTO, LAGRANGIAN):
-        return best.optimum(WhyStopped.ROUNDS)
-    # a solver may also end early because its program is too large for the time
-    return best.optimum(WhyStopped.TIME_LIMIT if math.isfinite(budget.time_limit) else WhyStopped.STALLED)
+    if in_turns(best, _turns(best, method)):
+        return best.optimum(WhyStopped.TIME_LIMIT)
+    return best.optimum(WhyStopped.ROUNDS if method in (AUTO, LAGRANGIAN) else WhyStopped.STALLED)
 
 
 def _turns(best: Best, method: str) -> list[Turn]:

@@ -17,7 +17,7 @@ from clairvoyant.models.base import InputError
 from clairvoyant.online.admission.fifo import Fifo
 from clairvoyant.online.admission.oasis import Oasis
 from clairvoyant.online.play import Replay, play
-from clairvoyant.oracles.admission import branch
+from clairvoyant.oracles.admission import branch, exact
 from clairvoyant.oracles.admission import optimum as admission
 from clairvoyant.oracles.admission import search as search_module
 from clairvoyant.oracles.admission.bound import Priced, volume, without_prices
@@ -395,7 +395,14 @@ def test_a_solver_that_makes_no_schedule_leaves_the_greedy_one(monkeypatch: pyte
     assert optimum.value > 0.0
     assert optimum.method == "schedule: greedy; bound: every job alone in the cluster"
     assert optimum.why_stopped is WhyStopped.STALLED
-    assert offline(made(1), method="highs", time_limit=60.0).why_stopped is WhyStopped.TIME_LIMIT
+    assert offline(made(1), method="highs", time_limit=60.0).why_stopped is WhyStopped.STALLED
+
+
+def test_a_step_that_takes_more_time_than_is_left_is_the_time_limit(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(exact, "declaring_work", lambda _: 1e9)
+    optimum = offline(made(1), method="cp-sat", gap=0.0, time_limit=1e6)
+    assert optimum.why_stopped is WhyStopped.TIME_LIMIT
+    assert optimum.seconds < 1e6
 
 
 def test_the_entry_says_what_the_bound_rests_on() -> None:
