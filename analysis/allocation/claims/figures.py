@@ -13,7 +13,7 @@ from ...experiments import Contender, lead, seeds
 from ...plots import POSITIVE
 from ...study import ORACLE, Scenarios, Statement, Study
 from .. import experiments as runs
-from ..experiments import DRF, EVERYONE, FAIRNESS, FAIRNESS_LITERAL, OGASCHED, Setup
+from ..experiments import BASELINES, DRF, EVERYONE, FAIRNESS, FAIRNESS_LITERAL, OGASCHED, Setup
 from ..regret import checkpoints
 from . import readings
 from .readings import CHOICES, OURS, ahead, below_proportion, by_step, leads, on, ours, rises, varied
@@ -47,8 +47,13 @@ def _figure_2(context: Context) -> Finding:
         says = f"{other.label} is ahead of OGASched at slot 10"
         return ours(ends, says, lambda f, who: -ahead(f, who, other.label)[:, 0])
 
-    gains = f"OGASched still gains on FAIRNESS after slot {slots // 8}"
-    last = ours(ends, gains, partial(readings.gained, since=1), "points")
+    last = ours(
+        ends,
+        f"its leads still grow after slot {slots // 8}",
+        lambda f, who: readings.gained(f, who, *BASELINES, since=1),
+        readings.LAB.unit,
+        places=[one.label for one in BASELINES],
+    )
     return readings.finding(
         ends,
         "OGASched learns where utilities are curved; where it passes the heuristics units and step decide.",

@@ -223,10 +223,10 @@ def printed_leads(study: Study, says: str, numbers: Mapping[Contender, float]) -
     return [over(*printed) for printed in numbers.items()]
 
 
-def gained(found: Found, who: str, since: int = 0) -> np.ndarray:
-    """Return how many points the ratio to FAIRNESS gains from a column to the last."""
-    ratio: np.ndarray = 100.0 * found[who] / found[FAIRNESS.label]
-    return ratio[:, -1] - ratio[:, since]
+def gained(found: Found, who: str, *others: Contender, since: int = 0) -> np.ndarray:
+    """Return by how much leads over others, in rewards per slot, grow from a column to the last."""
+    leads = np.stack([found[who] - found[one.label] for one in others], axis=-1)
+    return np.asarray(leads[:, -1] - leads[:, since])
 
 
 def rises(study: Study, who: str, does: str, low: int = 0, high: int = -1) -> Statement:
