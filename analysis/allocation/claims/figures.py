@@ -229,6 +229,7 @@ def _figure_7(context: Context) -> Finding:
         ours(study, last, lambda f, who: over_fairness(f, who)[:, FAMILIES.index("reciprocal")]),
         readings.linear(study),
     ]
+    numbers, remark = readings.hindsight(here)
     return readings.finding(
         study,
         readings.by_linear(said),
@@ -236,4 +237,6 @@ def _figure_7(context: Context) -> Finding:
         coarse.figure("figure-7a", "Reward by utility family.", ""),
         fine.figure("figure-7b", "Reward by utility family.", ""),
         title="Average reward per slot by utility family",
+        numbers=numbers,
+        remark=remark,
     )
