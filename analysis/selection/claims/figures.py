@@ -431,10 +431,12 @@ def _hauf_ahead(context: Context) -> Finding:
     HSWF, as HAUF is called elsewhere, against ESDP in the sweep of Fig. 12.
     """
     study = over_servers(context)
+    said = study.leads("HSWF", [ESDP], [2])
+    more = {name: float(samples.mean()) for name, samples in said[0].samples.items()}
     return study.finding(
-        "Whether HAUF is ahead of ESDP at 80 servers depends on the arrivals, and on the ports that "
-        "ESDP plans for.",
-        study.leads("HSWF", [ESDP], [2]),
+        f"At 80 servers HAUF's lead over ESDP is {more['rho = 0.4']:+.0f} % (few jobs, all ports planned) or "
+        f"{more['ESDP plans for ports with jobs']:+.0f} % (planning for ports with jobs).",
+        said,
     )
 
 
