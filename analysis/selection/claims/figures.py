@@ -432,10 +432,10 @@ def _hauf_ahead(context: Context) -> Finding:
     """
     study = over_servers(context)
     said = study.leads("HSWF", [ESDP], [2])
-    more = {name: float(samples.mean()) for name, samples in said[0].samples.items()}
+    means = [float(samples.mean()) for samples in said[0].samples.values()]
     return study.finding(
-        f"At 80 servers HAUF's lead over ESDP is {more['rho = 0.4']:+.0f} % (few jobs, all ports planned) or "
-        f"{more['ESDP plans for ports with jobs']:+.0f} % (planning for ports with jobs).",
+        f"At 80 servers HAUF's lead over ESDP is {min(means):+.0f} to {max(means):+.0f} %, by how many jobs "
+        "arrive and which ports ESDP plans for.",
         said,
     )
 
