@@ -16,7 +16,7 @@ from .. import experiments as runs
 from ..experiments import BASELINES, DRF, EVERYONE, FAIRNESS, FAIRNESS_LITERAL, OGASCHED, Setup
 from ..regret import checkpoints
 from . import readings
-from .readings import CHOICES, OURS, ahead, below_proportion, by_step, leads, on, ours, rises, varied
+from .readings import CHOICES, OURS, ahead, below_proportion, by_step, leads, on, ours, rises, usual, varied
 
 claim = Register("allocation")
 
@@ -171,7 +171,8 @@ def _figure_3(context: Context) -> Finding:
             "instances, OGASched alone over contention": len(more.seeds),
             "stationary optimum never falls with contention beyond 1": never,
         },
-        remark="A larger demand only loosens (3), so the stationary optimum cannot fall.",
+        remark="A larger demand only loosens (3), so the stationary optimum cannot fall. "
+        + readings.as_printed(here, *(usual(context, contention=level) for level in (1.0, levels[-1]))),
     )
 
 

@@ -71,8 +71,8 @@ def _table_2(context: Context) -> Finding:
     means = {who: float((100.0 * (own / v - 1.0)).mean()) for who, v in zip(BASELINES, others, strict=True)}
     return readings.finding(
         study,
-        "Whether OGASched leads depends on its step, the form of FAIRNESS, units of CPU and MEM, and what one "
-        "job may take.",
+        "Whether OGASched leads depends on its step, the form of FAIRNESS, units of CPU and MEM, and what "
+        "one job may take.",
         [
             *(
                 ours(
@@ -154,7 +154,8 @@ def _rho_monotone(context: Context) -> Finding:
     """
     rhos = context.pick((0.7, 0.9), (0.7, 0.9), (0.3, 0.5, 0.7, 0.9))
     levels = varied(context, "rho = {}", "arrival_probability", rhos)
-    study = on(context, seeds(context, 3, 5, 20)).play(OGASCHED, levels, readings.WITH_OPTIMA)
+    here = on(context, seeds(context, 3, 5, 20))
+    study = here.play(OGASCHED, levels, readings.WITH_OPTIMA)
     arrivals = [[instance(one, seed).arrivals for one in levels.values()] for seed in study.seeds]
     best = [found[ORACLE] for found in study.found.values()]
     change = min(float(lead(optima[:, -1], optima[:, -2]).mean()) for optima in best)
@@ -168,7 +169,8 @@ def _rho_monotone(context: Context) -> Finding:
             "stationary optimum never falls": all(bool((np.diff(v, axis=1) >= 0.0).all()) for v in best),
             "least change of the stationary optimum from 0.7 to 0.9 (%)": round(change, 2),
         },
-        remark="At the stationary optimum no port earns less than nothing: more arrivals only add to it.",
+        remark="At the stationary optimum no port earns less than nothing: more arrivals only add to it.\n\n"
+        + readings.as_printed(here, *(levels[f"rho = {rho}"] for rho in (0.7, 0.9))),
     )
 
 
@@ -326,8 +328,8 @@ def _abstract_improvement(context: Context) -> Finding:
     study = on(context, scenarios=everywhere).play((PUBLIC_CODE, *runs.ALL_FORMS), {"Fig. 2": fig_2(context)})
     return readings.finding(
         study,
-        "Whether OGASched leads heuristics depends on units of CPU and MEM, its step and how much one job may "
-        "take, which the text leaves open.",
+        "Whether OGASched leads heuristics depends on units of CPU and MEM, its step and how much one job "
+        "may take, which the text leaves open.",
         [*leads(study), *readings.printed_leads(study, "its lead over {} is {} %", STATED)],
         assumes=readings.NOT_THERE,
     )
