@@ -54,8 +54,7 @@ def lead(ours: np.ndarray, theirs: np.ndarray) -> np.ndarray:
     The mean of the result is the ratio of the means less one; single rewards may be near zero or negative.
     The seeds run along the first axis.
     """
-    result: np.ndarray = 100.0 * (ours - theirs) / abs(theirs.mean(axis=0))
-    return result
+    return np.asarray(100.0 * (ours - theirs) / abs(theirs.mean(axis=0)))
 
 
 def spread(samples: np.ndarray, digits: int = 1, sign: bool = False) -> str:

@@ -189,8 +189,7 @@ class TestPlantedFaults:
         assert check("recursion").verdict is REFUTED
 
     def test_an_s_without_end(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        for who in algorithm.TIES.values():
-            monkeypatch.setattr(type(who), "decide", Esdp.decide)
+        monkeypatch.setattr(EsdpPrinted, "decide", Esdp.decide)
         assert check("truncated-s").verdict is HOLDS
 
     def test_a_selection_that_drops_what_nothing_reaches(self, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -47,13 +47,8 @@ def _figure_2(context: Context) -> Finding:
         says = f"{other.label} is ahead of OGASched at slot 10"
         return ours(ends, says, lambda f, who: -ahead(f, who, other.label)[:, 0])
 
-    last = ours(
-        ends,
-        f"its leads still grow after slot {slots // 8}",
-        lambda f, who: readings.gained(f, who, *BASELINES, since=1),
-        readings.LAB.unit,
-        places=[one.label for one in BASELINES],
-    )
+    says, others = f"its leads still grow after slot {slots // 8}", [one.label for one in BASELINES]
+    last = ours(ends, says, partial(readings.gained, since=1), readings.LAB.unit, places=others)
     return readings.finding(
         ends,
         "OGASched learns where utilities are curved; where it passes the heuristics units and step decide.",
@@ -230,7 +225,6 @@ def _figure_7(context: Context) -> Finding:
         ours(study, last, lambda f, who: over_fairness(f, who)[:, FAMILIES.index("reciprocal")]),
         readings.linear(study),
     ]
-    numbers, remark = readings.hindsight(here)
     return readings.finding(
         study,
         readings.by_linear(said),
@@ -238,6 +232,5 @@ def _figure_7(context: Context) -> Finding:
         coarse.figure("figure-7a", "Reward by utility family.", ""),
         fine.figure("figure-7b", "Reward by utility family.", ""),
         title="Average reward per slot by utility family",
-        numbers=numbers,
-        remark=remark,
+        remark=readings.hindsight(here),
     )

@@ -186,8 +186,7 @@ def ours(
 def ahead(found: Found, ours: str, theirs: str) -> np.ndarray:
     """Return leads in per cent of the larger of two mean rewards: either may be near zero or negative."""
     top = np.maximum(abs(found[ours].mean(axis=0)), abs(found[theirs].mean(axis=0)))
-    result: np.ndarray = 100.0 * (found[ours] - found[theirs]) / top
-    return result
+    return np.asarray(100.0 * (found[ours] - found[theirs]) / top)
 
 
 def leads(study: Study, where: str = "") -> list[Statement]:
@@ -217,12 +216,12 @@ def by_linear(said: Sequence[Said]) -> str:
     return f"With linear utilities OGASched is surely behind DRF {where}{quota}."
 
 
-def hindsight(place: Place) -> tuple[dict[str, float], str]:
-    """Return how far the best stationary allocation is from DRF with linear utilities: number and remark."""
+def hindsight(place: Place) -> str:
+    """Return a remark: how far the best stationary allocation is from DRF with linear utilities."""
     setups = [turn(usual(place.context, utility="linear")) for turn in place.scenarios.values()]
     rewards = [(runs.optima(one, place.seeds), runs.averages(DRF, one, place.seeds)) for one in setups]
     most = max(float(lead(*both).mean()) for both in rewards)
-    return {"largest lead of the stationary optimum over DRF, linear utilities (%)": round(most, 1)}, (
+    return (
         "With linear utilities even the best stationary allocation in hindsight, which Theorem 1 compares "
         f"with, is {most:+.1f} % from DRF in the reading where it leads it by most."
     )
@@ -252,7 +251,7 @@ def printed_leads(study: Study, says: str, numbers: Mapping[Contender, float]) -
     return [over(*printed) for printed in numbers.items()]
 
 
-def gained(found: Found, who: str, *others: Contender, since: int = 0) -> np.ndarray:
+def gained(found: Found, who: str, others: Sequence[Contender] = BASELINES, since: int = 0) -> np.ndarray:
     """Return by how much leads over others, in rewards per slot, grow from a column to the last."""
     leads = np.stack([found[who] - found[one.label] for one in others], axis=-1)
     return np.asarray(leads[:, -1] - leads[:, since])

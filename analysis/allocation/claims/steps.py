@@ -144,7 +144,7 @@ def _increasing_horizon(context: Context) -> Finding:
     longer = "its lead over FAIRNESS is larger then"
     said = [
         rises(study, OURS, f"earns more per slot at {study.heads[-1]} than at {study.heads[0]}"),
-        ours(study, longer, lambda f, who: readings.gained(f, who, FAIRNESS), LAB.unit),
+        ours(study, longer, lambda f, who: readings.gained(f, who, [FAIRNESS]), LAB.unit),
     ]
     (more, less), (gains, loses) = (amounts([one]) for one in judge(said))
     return readings.finding(
