@@ -79,8 +79,7 @@ def curves(
     """Return a figure with one panel per y axis label, of curves with bands over seeds.
 
     ``panels[y axis][curve]`` has shape (seeds, points); a second line of a y axis label is the title of the
-    panel. The problem begins the figure's name, the note ends its caption. Bands end at the least and the
-    largest value that is possible.
+    panel. The problem begins the figure's name, the note ends its caption. Bands end at what is possible.
     """
     figure, axes = new_figure(len(panels))
     for ax, (told, lines) in zip(np.atleast_1d(np.array(axes, dtype=object)), panels.items(), strict=True):

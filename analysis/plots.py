@@ -443,8 +443,7 @@ def name_axes(ax: Axes, x: str, y: str, *, log: str = "") -> Axes:
 def to_svg(figure: Figure) -> str:
     """Return the figure as SVG text that can stand in a page: same figure, same bytes.
 
-    All legends become one, above the panels, for which the figure grows. The text stays text, the size
-    follows the page.
+    All legends become one, above the panels, for which it grows. Text stays text, the size follows the page.
     """
     buffer = io.StringIO()
     width, height = figure.get_size_inches()

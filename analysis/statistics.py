@@ -175,8 +175,7 @@ class Paired(NamedTuple):
 def paired(a: Samples, b: Samples) -> Paired:
     """Compare two measurements of one length, paired by seed: ``a`` less ``b``.
 
-    Differences of 0, up to rounding, count in the mean, but not in the test (Wilcoxon's own treatment of
-    them).
+    Differences of 0, up to rounding, count in the mean, but not in the test (as Wilcoxon treats them).
     """
     from scipy import stats
 

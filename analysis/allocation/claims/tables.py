@@ -46,9 +46,8 @@ def _columns(context: Context) -> Study:
     lengths = context.pick((1000, 2000, 10000), (1000, 2000, 10000), (1000, 2000, 5000, 10000))
     columns = {f"T = {slots}": usual(context, slots) for slots in lengths}
     columns |= varied(context, "rho = {}", "arrival_probability", (0.3, 0.5, 0.7, 0.9))
-    return on(context).play(
-        runs.ALL_FORMS, columns | varied(context, "density {}", "density", (2.0, 2.5, 3.0))
-    )
+    columns |= varied(context, "density {}", "density", (2.0, 2.5, 3.0))
+    return on(context).play(runs.ALL_FORMS, columns)
 
 
 @claim(

@@ -460,16 +460,14 @@ def _growth_in_ports(context: Context) -> Finding:
         for level in (0.1, 1.0, 10.0)
     }
     missing, shown, numbers = _growth(context, seeds(context, 5, 6, 20), "|L|", counts, graphs)
-    room = [row([1.0] * n, 100.0, [[1] * n] * 400) for n in (5, 10, 20, 40, 80)]
-    ports = [one.setting.ports for one in room]
+    ports = [5, 10, 20, 40, 80]
+    room = [row([1.0] * n, 100.0, [[1] * n] * 400) for n in ports]
     exponents = {
         of: float(np.polyfit(np.log(ports), np.log([measure(one) for one in room]), 1)[0])
         for of, measure in (("regret", _regret), ("bound (14)", theorem_1))
     }
-    said = [
-        Statement(f"the exponent of the {of} over |L| is below 1", v, "to spare", 2)
-        for of, v in missing.items()
-    ]
+    says = "the exponent of the {} over |L| is below 1"
+    said = [Statement(says.format(of), spare, "to spare", 2) for of, spare in missing.items()]
 
     def verdict(judged: Sequence[Judged]) -> Verdict:
         holds = dict(zip(missing, (settled([one]) is Verdict.HOLDS for one in judged), strict=True))
