@@ -88,8 +88,7 @@ def run_audit(
     read
         Returns the instance of a JSON object, for the counterexamples.
     owners
-        The distributions that bring the claims which are not ours, by id. What their checks raise does not
-        keep others from being checked.
+        The distributions that bring the claims which are not ours, by id; what they raise stops no others.
     store
         File in which findings, and the runs and optima that they rest on, are kept for every later audit and
         sweep, and from which they are taken. By default one in ``out`` that is deleted at the end.

@@ -203,8 +203,7 @@ def blind_slope(instance: SelectionInstance, probability: float) -> float:
     Let every port have a job with the same probability rho, independently of the others and of the past. A
     decision y that does not depend on the slot's arrivals earns rho v~.y in expectation once channels without
     jobs are dropped, which is at most rho opt(all ports); the optimum earns E[opt(arrivals)] in expectation.
-    So the expected regret of such a policy is at least T times the difference returned here, for every T. It
-    is 0 where capacity never binds.
+    So the expected regret of such a policy is at least T times this, which is 0 if capacity never binds.
 
     Raises
     ------

@@ -222,8 +222,7 @@ def _always_best(context: Context) -> Finding:
     """
     few = slice(context.pick(1, 1, None))
     situations = {
-        **varied(context, "utility {}", "utility", ["mix"]),
-        **varied(context, "utility {}", "utility", ["linear", "log", "reciprocal", "poly"][few]),
+        **varied(context, "utility {}", "utility", ["mix", *["linear", "log", "reciprocal", "poly"][few]]),
         **varied(context, "contention {:g}", "contention", [20.0, 0.1][few]),
         **varied(context, "rho = {}", "arrival_probability", [0.3, 0.9][few]),
         **varied(context, "density {:g}", "density", [3.0, 2.0][few]),
