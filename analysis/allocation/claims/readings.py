@@ -219,10 +219,7 @@ def hindsight(place: Place) -> str:
     setups = [turn(usual(place.context, utility="linear")) for turn in place.scenarios.values()]
     rewards = [(runs.optima(one, place.seeds), runs.averages(DRF, one, place.seeds)) for one in setups]
     most = max(float(lead(*both).mean()) for both in rewards)
-    return (
-        "With linear utilities even the best stationary allocation in hindsight, which Theorem 1 compares "
-        f"with, is {most:+.1f} % from DRF in the reading where it does best."
-    )
+    return f"With linear utilities the best stationary allocation is at most {most:+.1f} % ahead of DRF."
 
 
 def as_printed(place: Place, low: Setup, high: Setup) -> str:
@@ -236,8 +233,7 @@ def as_printed(place: Place, low: Setup, high: Setup) -> str:
 
     more = [float(lead(earned(turn(high)), earned(turn(low))).mean()) for turn in place.scenarios.values()]
     return (
-        "With the projection as printed, mended only so that it ends, OGASched hands out more than there is; "
-        f"its reward then changes by {min(more):+.0f} to {max(more):+.0f} % in the readings of units."
+        f"With the printed, infeasible projection rewards change by {min(more):+.0f} to {max(more):+.0f} %."
     )
 
 

@@ -140,8 +140,7 @@ def less_by_34_minutes(_context: Context) -> Finding:
 def daily_saving(_context: Context) -> Finding:
     """More than ten thousand dollars are saved every day in a production cluster with 17,000 jobs a day.
 
-    The printed fees and rate, and the cluster's published list of machines. Amended: as a product of printed
-    numbers.
+    The printed fees and rate, and the cluster's published list of machines. Amended: as their product.
     """
     fee = column("fee")
     saving = fee["RIFLING"] - fee["DAS"]
