@@ -84,17 +84,14 @@ def run_audit(
     workers
         Processes; by default one per core. With 1, the checks run in this one.
     catalogue
-        Where claims are chosen from. Their checks must be functions that a new process can import, unless
-        there is one worker.
+        Where claims are chosen from. With workers, their checks are functions that a new process can import.
     read
         Returns the instance of a JSON object, for the counterexamples.
     owners
-        The distributions that bring the claims which are not ours, by id. What their checks raise does not
-        keep others from being checked.
+        The distributions that bring the claims which are not ours, by id; what they raise stops no others.
     store
         File in which findings, and the runs and optima that they rest on, are kept for every later audit and
-        sweep, and from which they are taken. By default one in ``out`` that is deleted when the audit is
-        complete.
+        sweep, and from which they are taken. By default one in ``out`` that is deleted at the end.
 
     Raises
     ------

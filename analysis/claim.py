@@ -113,8 +113,7 @@ class Finding:
     proof
         Why the statement cannot hold, step by step, where no instance shows it.
     signs
-        Whether each judged statement holds in each reading of what the text leaves open (None: undecided), by
-        statement and reading.
+        Whether each judged statement holds (None: undecided), by statement and reading of an open text.
     optima
         How many optima the verdict rests on, by what proves them; see :mod:`.optima`. The claim fills it in.
     mode
@@ -238,8 +237,7 @@ class Claim:
     expected
         The verdict we stand for; the audit fails if a run finds another.
     extra
-        The extra of :data:`EXTRAS` that the check needs, if any. Where it is not installed, the audit says so
-        instead of checking.
+        The extra of :data:`EXTRAS` that the check needs, if any. Without it the audit says so and no more.
     ours
         Whether it is a statement of our own.
     choices
@@ -390,8 +388,7 @@ class Register:
         """Return what makes a function the check of a claim; ``more`` are other fields of :class:`Claim`.
 
         What it says, and how that is checked, are the paragraphs of the check's docstring unless given here.
-        What turns, or is open because of something, is expected to be undetermined; what is neither needs a
-        verdict.
+        What turns, or is open because of something, is expected to be undetermined; all else has a verdict.
         """
         if expected is None and not (turns or because):
             raise ValueError(f"{name}: neither a verdict is expected, nor is said why there is none")

@@ -54,8 +54,7 @@ def lead(ours: np.ndarray, theirs: np.ndarray) -> np.ndarray:
     The mean of the result is the ratio of the means less one; single rewards may be near zero or negative.
     The seeds run along the first axis.
     """
-    result: np.ndarray = 100.0 * (ours - theirs) / abs(theirs.mean(axis=0))
-    return result
+    return np.asarray(100.0 * (ours - theirs) / abs(theirs.mean(axis=0)))
 
 
 def spread(samples: np.ndarray, digits: int = 1, sign: bool = False) -> str:
@@ -80,8 +79,7 @@ def curves(
     """Return a figure with one panel per y axis label, of curves with bands over seeds.
 
     ``panels[y axis][curve]`` has shape (seeds, points); a second line of a y axis label is the title of the
-    panel. The problem begins the figure's name, the note ends its caption. Bands end at the least and the
-    largest value that is possible.
+    panel. The problem begins the figure's name, the note ends its caption. Bands end at what is possible.
     """
     figure, axes = new_figure(len(panels))
     for ax, (told, lines) in zip(np.atleast_1d(np.array(axes, dtype=object)), panels.items(), strict=True):

@@ -46,8 +46,7 @@ def relied_on(name: str, entry: OracleEntry, instance: Instance, **options: Any)
 def prover(name: str, entry: OracleEntry, instance: Instance, found: Optimum[Any]) -> str:
     """Return what proves an optimum: its certificate, which is verified here, or else what proved its bound.
 
-    What is kept of it depends on :data:`.CHECKER` as well. A certificate that does not survive the check is
-    an OracleError.
+    What is kept of it depends on :data:`.CHECKER` as well. A certificate that fails is an OracleError.
     """
     if entry.writer is not None and entry.named(name, instance, found).verified().certified:
         return VERIFIED

@@ -216,9 +216,7 @@ def within_bound(
         context.progress(0.5 + len(rows) / (2 * len(policies)))
     what = "ratio" if ratio is not None else "regret"
     heads = f"policy | runs | {what} at least | {what} at most | 95 % from | 95 % to"
-    title = (
-        f"Mean {what}. Against value and bound of the oracle; the interval is that of the mean over instances"
-    )
+    title = f"Mean {what}. Against value and bound of the oracle; the interval is of the mean over instances"
     holds = f"No policy passes the bound in {played} {things(played, 'runs')}."
     return found.finding(holds, [table(title, heads, rows)], runs=played)
 

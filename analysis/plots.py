@@ -223,12 +223,7 @@ def _figure_class() -> type[Figure]:
 
 
 def plot_bands(
-    ax: Axes,
-    x: npt.ArrayLike,
-    curves: Mapping[str, Curve],
-    *,
-    band: str = BAND,
-    possible: Range = ANY,
+    ax: Axes, x: npt.ArrayLike, curves: Mapping[str, Curve], *, band: str = BAND, possible: Range = ANY
 ) -> Axes:
     """Draw curves with bands, in addition to what is there; curves differ in colour, dashes and marker.
 
@@ -288,12 +283,7 @@ def _columns(names: Sequence[str]) -> int:
 
 
 def plot_bars(
-    ax: Axes,
-    groups: Sequence[str],
-    series: Mapping[str, Curve],
-    *,
-    band: str = BAND,
-    possible: Range = ANY,
+    ax: Axes, groups: Sequence[str], series: Mapping[str, Curve], *, band: str = BAND, possible: Range = ANY
 ) -> Axes:
     """Draw horizontal bars with error bars as :func:`plot_bands` draws curves, by group from top to bottom.
 
@@ -453,8 +443,7 @@ def name_axes(ax: Axes, x: str, y: str, *, log: str = "") -> Axes:
 def to_svg(figure: Figure) -> str:
     """Return the figure as SVG text that can stand in a page: same figure, same bytes.
 
-    All legends become one, above the panels, for which the figure grows. The text stays text, the size
-    follows the page.
+    All legends become one, above the panels, for which it grows. Text stays text, the size follows the page.
     """
     buffer = io.StringIO()
     width, height = figure.get_size_inches()

@@ -111,8 +111,7 @@ def holm(p: Sequence[float]) -> list[float]:
 def growth_exponent(x: Samples, y_samples: Samples) -> Interval:
     """Return the exponent a of y ~ x^a: the least-squares slope of log y over log x, seed by seed.
 
-    The measurements have shape (seeds, sizes), or (sizes,) for one seed; they and the sizes, of which two
-    differ, are positive.
+    Measurements have shape (seeds, sizes), or (sizes,) for one seed. All are positive; two sizes differ.
     """
     sizes = _positive("x", x)
     measured = np.atleast_2d(_positive("y_samples", y_samples))
@@ -175,8 +174,7 @@ class Paired(NamedTuple):
 def paired(a: Samples, b: Samples) -> Paired:
     """Compare two measurements of one length, paired by seed: ``a`` less ``b``.
 
-    Differences of 0, up to rounding, count in the mean, but not in the test (Wilcoxon's own treatment of
-    them).
+    Differences of 0, up to rounding, count in the mean, but not in the test (as Wilcoxon treats them).
     """
     from scipy import stats
 

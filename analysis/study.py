@@ -116,8 +116,7 @@ class Judged(NamedTuple):
     finds: tuple[str, ...]
     signs: tuple[bool | None, ...]
     word: str
-    """Of all: "holds" or "against" where they agree on that, "depends" if decided ones differ, else
-    "undecided"."""
+    """Of all: "holds" or "against" where they agree on it, "depends" if some differ, else "undecided"."""
 
 
 def scenarios_of(said: Sequence[Said]) -> list[str]:

@@ -99,8 +99,7 @@ class Look(NamedTuple):
     others: tuple[str, ...]
     """The packages in which others bring something."""
     edition: Mapping[str, str]
-    """The versions of Clairvoyant, of what others add to it and of the libraries that results rest on, and a
-    hash of the source."""
+    """The versions of Clairvoyant, what others add and libraries behind results, and a hash of the source."""
     contents: str
     """What a process says of itself that runs this source."""
 

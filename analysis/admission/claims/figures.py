@@ -311,8 +311,8 @@ def timely(
         note=note,
         numbers={"instances": len(sampled)},
         small=context.quick,
-        assumes="A job without a completion has no delay, or is counted as done after the last slot: the "
-        f"text does not say which. Here {len(readings)} readings are played.",
+        assumes="A job never completed has no delay, or is done after the last slot: the text is open.\n\n"
+        f"{len(readings)} readings are played. Delays are judged run by run; table and figure pool all runs.",
     )
 
 
@@ -377,8 +377,7 @@ def figure_9(context: Context) -> Finding:
     """On the testbed, too, if less apparently, completion less target time is closest to zero with OASiS,
     with the smallest variance.
 
-    A simulation with the testbed's machines and jobs like its own; judged like Fig. 4; with Dorm in full
-    mode.
+    A simulation with the testbed's machines and jobs like its own, judged like Fig. 4; in full with Dorm.
     """
     return timely(
         context,

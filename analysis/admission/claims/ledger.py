@@ -23,6 +23,7 @@ LEDGER: dict[str, tuple[str, ...] | str] = {
     **dict.fromkeys(("(30)", "(31)"), ("theorem-2", "appendix-a-exhausted")),
     "(32)": ("cost-t",),
     **dict.fromkeys(("(33)", "(34)", "(35)"), ("initial-dual",)),
+    **dict.fromkeys(("Abstract", "Sec. I", "Sec. VI"), ("theorem-3", "theorem-4", "figure-3", "figure-8")),
     "Algorithm 1": ("theorem-2", "theorem-4"),
     "Algorithm 2": ("theorem-1", "cost-t", "whole-chunks"),
     **dict.fromkeys(("Theorem 1", "Appendix B"), ("theorem-1", "cost-t")),

@@ -36,8 +36,7 @@ def workers(some: list[AdmissionInstance]) -> np.ndarray:
 def lengths(some: list[AdmissionInstance], times: np.ndarray) -> np.ndarray:
     """Return how many slots each job takes alone in the empty cluster, by its chunk time."""
     chunks = np.array([[job.epochs * job.chunks for job in made.jobs] for made in some])
-    result: np.ndarray = np.ceil(np.ceil(chunks * times - 1e-9) / np.maximum(1, workers(some)))
-    return result
+    return np.asarray(np.ceil(np.ceil(chunks * times - 1e-9) / np.maximum(1, workers(some))))
 
 
 def chunk_times(context: Context, some: list[AdmissionInstance]) -> dict[str, np.ndarray]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import partial
-from typing import Any
 
 import numpy as np
 
@@ -13,10 +12,10 @@ from ...experiments import Contender, lead, seeds
 from ...plots import POSITIVE
 from ...study import ORACLE, Scenarios, Statement, Study
 from .. import experiments as runs
-from ..experiments import DRF, EVERYONE, FAIRNESS, FAIRNESS_LITERAL, OGASCHED, Setup
+from ..experiments import BASELINES, DRF, EVERYONE, FAIRNESS, FAIRNESS_LITERAL, OGASCHED, Setup
 from ..regret import checkpoints
 from . import readings
-from .readings import CHOICES, OURS, ahead, below_proportion, by_step, leads, on, ours, rises, varied
+from .readings import CHOICES, OURS, ahead, below_proportion, by_step, leads, on, ours, rises, usual, varied
 
 claim = Register("allocation")
 
@@ -47,8 +46,8 @@ def _figure_2(context: Context) -> Finding:
         says = f"{other.label} is ahead of OGASched at slot 10"
         return ours(ends, says, lambda f, who: -ahead(f, who, other.label)[:, 0])
 
-    gains = f"OGASched still gains on FAIRNESS after slot {slots // 8}"
-    last = ours(ends, gains, partial(readings.gained, since=1), "points")
+    says, others = f"its leads still grow after slot {slots // 8}", [one.label for one in BASELINES]
+    last = ours(ends, says, partial(readings.gained, since=1), readings.LAB.unit, places=others)
     return readings.finding(
         ends,
         "OGASched learns where utilities are curved; where it passes the heuristics units and step decide.",
@@ -58,14 +57,11 @@ def _figure_2(context: Context) -> Finding:
     )
 
 
-def _large(name: str, density: float, setup: Setup) -> Any:
-    return readings.UNITS[name](replace(setup, density=density))
-
-
 LARGE: Scenarios = {
-    f"{name}, density {density:g}": partial(_large, name, density)
-    for name in [name for name in readings.UNITS if name != "4 cores, 32 GB"]
-    for density in (2.5, 10.0)
+    f"{name}, density {d:g}": lambda setup, turn=turn, d=d: turn(replace(setup, density=d))  # type: ignore[misc]
+    for name, turn in readings.UNITS.items()
+    for d in (2.5, 10.0)
+    if name != "4 cores, 32 GB"
 }
 """Readings of the large setting: its density is not printed either."""
 
@@ -166,7 +162,8 @@ def _figure_3(context: Context) -> Finding:
             "instances, OGASched alone over contention": len(more.seeds),
             "stationary optimum never falls with contention beyond 1": never,
         },
-        remark="A larger demand only loosens (3), so the stationary optimum cannot fall.",
+        remark="A larger demand only loosens (3), so the stationary optimum cannot fall. "
+        + readings.as_printed(here, *(usual(context, contention=level) for level in (1.0, levels[-1]))),
     )
 
 
@@ -231,4 +228,5 @@ def _figure_7(context: Context) -> Finding:
         coarse.figure("figure-7a", "Reward by utility family.", ""),
         fine.figure("figure-7b", "Reward by utility family.", ""),
         title="Average reward per slot by utility family",
+        remark=readings.hindsight(here),
     )

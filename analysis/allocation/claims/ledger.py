@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 LEDGER: dict[str, tuple[str, ...] | str] = {
-    "Abstract": ("abstract-improvement", "growth-in-ports", "sota"),
-    "Section 1": ("complexity", "sota", "abstract-improvement"),
+    **dict.fromkeys(
+        ("Abstract", "Section 1", "Section 6"),
+        ("complexity", "growth-in-slots", "growth-in-ports", "sota", "abstract-improvement", "figure-5"),
+    ),
+    "Section 5": ("sota",),
     "Definition 1": ("definition-1",),
     "Definition 2": "definition",
     "Proposition 1": ("proposition-1",),

@@ -9,7 +9,9 @@ from typing import Any
 
 import numpy as np
 
+from ....online.allocation.printed import OgaschedPrinted
 from ...claim import Context, Figure, Finding, Table
+from ...engine.kept import play
 from ...experiments import Contender, lead, seeds, track
 from ...statistics import Samples, growth_exponent
 from ...study import Lab, Printed, Said, Scenarios, Statement, Study, in_readings, judge, scenarios_of
@@ -182,8 +184,7 @@ def ours(
 def ahead(found: Found, ours: str, theirs: str) -> np.ndarray:
     """Return leads in per cent of the larger of two mean rewards: either may be near zero or negative."""
     top = np.maximum(abs(found[ours].mean(axis=0)), abs(found[theirs].mean(axis=0)))
-    result: np.ndarray = 100.0 * (found[ours] - found[theirs]) / top
-    return result
+    return np.asarray(100.0 * (found[ours] - found[theirs]) / top)
 
 
 def leads(study: Study, where: str = "") -> list[Statement]:
@@ -213,6 +214,29 @@ def by_linear(said: Sequence[Said]) -> str:
     return f"With linear utilities OGASched is surely behind DRF {where}{quota}."
 
 
+def hindsight(place: Place) -> str:
+    """Return a remark: how far the best stationary allocation is from DRF with linear utilities."""
+    setups = [turn(usual(place.context, utility="linear")) for turn in place.scenarios.values()]
+    rewards = [(runs.optima(one, place.seeds), runs.averages(DRF, one, place.seeds)) for one in setups]
+    most = max(float(lead(*both).mean()) for both in rewards)
+    return f"With linear utilities the best stationary allocation is at most {most:+.1f} % ahead of DRF."
+
+
+def as_printed(place: Place, low: Setup, high: Setup) -> str:
+    """Return a remark: how the reward changes between setups with the projection as printed."""
+
+    def earned(setup: Setup) -> np.ndarray:
+        made = [runs.instance(setup, seed) for seed in place.seeds[:5]]
+        return np.array(
+            [play(OgaschedPrinted(start_at="fair"), one, enforce=False).rewards.mean() for one in made]
+        )
+
+    more = [float(lead(earned(turn(high)), earned(turn(low))).mean()) for turn in place.scenarios.values()]
+    return (
+        f"With the printed, infeasible projection rewards change by {min(more):+.0f} to {max(more):+.0f} %."
+    )
+
+
 def printed_leads(study: Study, says: str, numbers: Mapping[Contender, float]) -> list[Statement]:
     """Say that OGASched leads each contender by a printed number (%); the text has places for both."""
 
@@ -223,10 +247,10 @@ def printed_leads(study: Study, says: str, numbers: Mapping[Contender, float]) -
     return [over(*printed) for printed in numbers.items()]
 
 
-def gained(found: Found, who: str, since: int = 0) -> np.ndarray:
-    """Return how many points the ratio to FAIRNESS gains from a column to the last."""
-    ratio: np.ndarray = 100.0 * found[who] / found[FAIRNESS.label]
-    return ratio[:, -1] - ratio[:, since]
+def gained(found: Found, who: str, others: Sequence[Contender] = BASELINES, since: int = 0) -> np.ndarray:
+    """Return by how much leads over others, in rewards per slot, grow from a column to the last."""
+    leads = np.stack([found[who] - found[one.label] for one in others], axis=-1)
+    return np.asarray(leads[:, -1] - leads[:, since])
 
 
 def rises(study: Study, who: str, does: str, low: int = 0, high: int = -1) -> Statement:

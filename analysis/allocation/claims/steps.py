@@ -141,9 +141,10 @@ def _increasing_horizon(context: Context) -> Finding:
     """
     ends = [usual(context, slots) for slots in (1000, 10000)]
     study = on(context).play((*OGASCHED, FAIRNESS), {f"T = {one.slots}": one for one in ends})
+    longer = "its lead over FAIRNESS is larger then"
     said = [
         rises(study, OURS, f"earns more per slot at {study.heads[-1]} than at {study.heads[0]}"),
-        ours(study, "its lead over FAIRNESS is larger then", readings.gained, "points"),
+        ours(study, longer, lambda f, who: readings.gained(f, who, [FAIRNESS]), LAB.unit),
     ]
     (more, less), (gains, loses) = (amounts([one]) for one in judge(said))
     return readings.finding(

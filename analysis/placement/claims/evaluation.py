@@ -105,12 +105,7 @@ def printed_lead(who: str, cluster: int, measure: str) -> float:
     return 100.0 * (printed[who] - printed[FIFO_FF.label]) / printed[FIFO_FF.label]
 
 
-@claim(
-    "table-1-heuristics",
-    "Table 1, heuristic rows",
-    because=Why.SAMPLES,
-    choices=(LOADS, SLOWDOWN, HELD),
-)
+@claim("table-1-heuristics", "Table 1, heuristic rows", because=Why.SAMPLES, choices=(LOADS, SLOWDOWN, HELD))
 def table_1_heuristics(context: Context) -> Finding:
     """How far the heuristics are from FIFO-FirstFit in JCT and fee, on three clusters.
 
@@ -249,9 +244,7 @@ def sub_optimal(context: Context) -> Finding:
             said.append(Statement(says, above, "points above 50 %"))
     best = {seed: found["rho 3", seed] for seed in trial.sampled}
     proved = sum(one.gap == 0.0 for one in found.values())
-    title = (
-        f"{tiny.jobs} jobs on 2 x 4 GPUs, {len(best)} instances each, {proved} of {len(found)} optima proved"
-    )
+    title = f"{tiny.jobs} jobs on 2 x 4 GPUs, {len(best)} instances each, {proved} of {len(found)} proved"
     heads = " | ".join(("policy", *where))
     worst = max(trial.sampled, key=lambda seed: ratio(best[seed], outcome(FIFO_FF, tiny, seed).cost)[0])
     loaded, room, _ = (

@@ -165,9 +165,9 @@ class Chain(NamedTuple):
 
 @claim("q-advantage", "(15), (16), (17)", Verdict.HOLDS_AMENDED)
 def q_advantage(context: Context) -> Finding:
-    """The generalised advantage estimate can be derived from Q.
+    """B_t, the generalised advantage estimate of taking an action, can be derived by the Q-value of (15).
 
-    Exact values of random decision processes. Amended: with V, the mean of Q over the actions.
+    Exact values of random decision processes. Amended: by way of V, the mean of Q over the actions.
     """
     from scipy.special import softmax
 
@@ -188,7 +188,7 @@ def q_advantage(context: Context) -> Finding:
         amended_if(from_q > 1e-6, from_v < 1e-6 and slopes < 1e-4),
         "From an exact Q the expected advantage is 0 for every state and action; from V it is Q - V.",
         {"from Q: largest": from_q, "from V: off Q - V": from_v, "from V: off the gradient": slopes},
-        assumes="Q and V are exact.",
+        assumes="Q and V are exact. How the Q-value gives the estimate the paper does not say.",
         proof="Q holds the action already, so that its temporal differences have expectation 0.",
     )
 

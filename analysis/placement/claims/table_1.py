@@ -140,8 +140,7 @@ def less_by_34_minutes(_context: Context) -> Finding:
 def daily_saving(_context: Context) -> Finding:
     """More than ten thousand dollars are saved every day in a production cluster with 17,000 jobs a day.
 
-    The printed fees and rate, and the cluster's published list of machines. Amended: as a product of printed
-    numbers.
+    The printed fees and rate, and the cluster's published list of machines. Amended: as their product.
     """
     fee = column("fee")
     saving = fee["RIFLING"] - fee["DAS"]
@@ -187,13 +186,14 @@ def load_of_table_1(_context: Context) -> Finding:
     for name, gpus in zip(CLUSTERS, (64, 128, 256), strict=True):
         days = 4000 * hours / gpus / 24  # a fifth of 20,000 jobs (Sec. 5.1.2)
         lines.append((name, gpus, days, 4000 / days, *(r * hours / 24 / gpus for r in rates.values())))
-    heads = (
-        f"cluster | GPUs | days of work | jobs a day at load 1 | {' | '.join(f'load at {r}' for r in rates)}"
+    heads = " | ".join(
+        ("cluster | GPUs | days of work | jobs a day at load 1", *(f"load at {r}" for r in rates))
     )
     possible = dict(zip(rates, (load <= 1.0 for load in lines[-1][4:]), strict=True))
     against = [*possible.values()].count(False)
     small = dict(zip(rates, lines[0][4:], strict=True))
     least = min(small, key=lambda rate: small[rate])
+    wait = 720.0 * (small[least] - 1.0) * lines[0][2] / small[least]
     return finding(
         holds_if(not against, Verdict.UNDETERMINED if any(possible.values()) else Verdict.NOT_REPRODUCED),
         f"In {against} of {len(possible)} readings the printed fees are more work than Large can do; in the "
@@ -201,10 +201,7 @@ def load_of_table_1(_context: Context) -> Finding:
         {
             "GPU-hours per job, by the fee": hours,
             "GPU-hours per job, sub-sample": SUBSAMPLE_MEANS[0],
-            f"wait on Small in strict order, mean, {least} (min)": 720.0
-            * (small[least] - 1.0)
-            * lines[0][2]
-            / small[least],
+            f"wait on Small in strict order, mean, {least} (min)": wait,
             "mean JCT of DAS on Small (min)": column("jct", 0)["DAS"],
             "mean JCT of DAS on Large (min)": column("jct", 2)["DAS"],
             "mean duration of a job of the sub-sample (min)": SUBSAMPLE_MEANS[1],

@@ -74,8 +74,7 @@ def paired_ratio(ours: np.ndarray, theirs: np.ndarray) -> np.ndarray:
     """Return samples whose mean is the ratio of the means, with the spread of both, seed by seed."""
     base = theirs.mean(axis=0)
     ratio = ours.mean(axis=0) / base
-    result: np.ndarray = ratio + (ours - ratio * theirs) / base
-    return result
+    return np.asarray(ratio + (ours - ratio * theirs) / base)
 
 
 def outgrows(study: Study) -> list[Statement]:
@@ -431,10 +430,12 @@ def _hauf_ahead(context: Context) -> Finding:
     HSWF, as HAUF is called elsewhere, against ESDP in the sweep of Fig. 12.
     """
     study = over_servers(context)
+    said = study.leads("HSWF", [ESDP], [2])
+    means = [float(samples.mean()) for samples in said[0].samples.values()]
     return study.finding(
-        "Whether HAUF is ahead of ESDP at 80 servers depends on the arrivals, and on the ports that "
-        "ESDP plans for.",
-        study.leads("HSWF", [ESDP], [2]),
+        f"At 80 servers HAUF's lead over ESDP is {min(means):+.0f} to {max(means):+.0f} %, by how many jobs "
+        "arrive and which ports ESDP plans for.",
+        said,
     )
 
 
