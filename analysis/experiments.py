@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
@@ -9,6 +10,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from ..online.base import Policy
+from ..online.play import policy_stream
 from .claim import Context, Figure
 from .plots import ANY, Curve, Range, name_axes, new_figure, plot_bands, plot_bars, to_svg
 from .statistics import mean_band, mean_interval
@@ -48,14 +50,24 @@ def policy_seed(seed: int) -> int:
     return int(np.random.SeedSequence(seed, spawn_key=(1,)).generate_state(1)[0])
 
 
+def timed(policy: Policy, instance: Any, seed: int) -> Iterator[tuple[Any, float]]:
+    """Yield what a policy that learns nothing observes in a run, and the CPU seconds of each decision."""
+    policy.start(instance.setting, policy_stream(seed))
+    episode = instance.episode(policy.traits.sees)
+    for observation in episode:
+        start = time.process_time()
+        decision = policy.decide(observation)
+        yield observation, time.process_time() - start
+        episode.apply(decision)
+
+
 def lead(ours: np.ndarray, theirs: np.ndarray) -> np.ndarray:
     """Return by how many per cent of their mean over the seeds ``ours`` is above ``theirs``, seed by seed.
 
     The mean of the result is the ratio of the means less one; single rewards may be near zero or negative.
     The seeds run along the first axis.
     """
-    result: np.ndarray = 100.0 * (ours - theirs) / abs(theirs.mean(axis=0))
-    return result
+    return np.asarray(100.0 * (ours - theirs) / abs(theirs.mean(axis=0)))
 
 
 def spread(samples: np.ndarray, digits: int = 1, sign: bool = False) -> str:

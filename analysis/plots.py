@@ -441,8 +441,7 @@ def name_axes(ax: Axes, x: str, y: str, *, log: str = "") -> Axes:
     """Label both axes, units included, and make those named in ``log`` ("", "x", "y" or "xy") logarithmic."""
     if log not in ("", "x", "y", "xy"):
         raise InputError(f"log: {log!r} is not one of '', 'x', 'y', 'xy'")
-    ax.set_xlabel(x)
-    ax.set_ylabel(y)
+    ax.set(xlabel=x, ylabel=y)
     if "x" in log:
         ax.set_xscale("log")
     if "y" in log:

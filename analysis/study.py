@@ -224,8 +224,6 @@ class Study:
     """The names of the settings."""
     seeds: Sequence[int]
     """Of the instances."""
-    small: bool = False
-    """Whether they are too few to count on a decision."""
     numbers: Mapping[str, Any] = field(default_factory=dict)
     """What else the numbers of its findings say of all runs, such as their slots."""
 
@@ -253,7 +251,7 @@ class Study:
             for one in players:
                 there.setdefault(one.label, []).append(lab.averages(one, setup, seeds))
         stacked = {n: {k: np.stack(v, axis=1) for k, v in there.items()} for n, there in found.items()}
-        return cls(lab, stacked, list(settings), seeds, context.quick, numbers)
+        return cls(lab, stacked, list(settings), seeds, numbers)
 
     def samples(self, of: Callable[[Mapping[str, np.ndarray]], np.ndarray]) -> dict[str, np.ndarray]:
         """Return a function of what was found, in each scenario."""
@@ -326,9 +324,9 @@ class Study:
         **more: Any,
     ) -> Finding:
         """Return what :func:`conclude` does, and who earned what, under a title or the unit of the lab."""
-        told: dict[str, Any] = {"note": self.lab.note, "small": self.small} | more
+        more = {"note": self.lab.note} | more
         numbers = {"instances": len(self.seeds), **self.numbers, **(numbers or {})}
-        return conclude(headline, said, *shown, self.grid(title or self.lab.unit), numbers=numbers, **told)
+        return conclude(headline, said, *shown, self.grid(title or self.lab.unit), numbers=numbers, **more)
 
 
 def conclude(
@@ -351,7 +349,8 @@ def conclude(
     judged = judge(said, names)
     verdict = verdict or settled
     final = verdict if isinstance(verdict, Verdict) else verdict(judged)
-    numbers, more["signs"] = {**(numbers or {}), **counted(judged)}, signs_of(judged, names)
+    numbers = {**(numbers or {}), **counted(judged)}
+    more = {"small": None, "signs": signs_of(judged, names)} | more
     return finding(final, headline, numbers, statements(judged, names, note), *shown, **more)
 
 

@@ -179,5 +179,4 @@ def samples(who: Contender, setup: Setup, sampled: Iterable[int], measure: str) 
 
 def excess(a: np.ndarray, b: np.ndarray) -> np.ndarray:
     """Return by how many per cent a is above b, instance by instance, so that every one counts the same."""
-    result: np.ndarray = 100.0 * (a - b) / b
-    return result
+    return np.asarray(100.0 * (a - b) / b)

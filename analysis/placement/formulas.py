@@ -15,8 +15,7 @@ import numpy as np
 def matern(distance: Any, lengthscale: float = 1.0) -> np.ndarray:
     """Return the Matern 5/2 kernel (11) of distances, any shape, in closed form."""
     s = np.sqrt(5.0) * np.asarray(distance, dtype=np.float64) / lengthscale
-    result: np.ndarray = (1.0 + s + s * s / 3.0) * np.exp(-s)
-    return result
+    return np.asarray((1.0 + s + s * s / 3.0) * np.exp(-s))
 
 
 def matern_bessel(g: Any) -> np.ndarray:

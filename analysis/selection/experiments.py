@@ -99,8 +99,7 @@ def optimum(setup: Setup, seed: int, *, relied: bool = False) -> np.ndarray:
     found = solved(setup, seed)
     if relied:
         rest_on(ORACLE, instance(setup, seed), found["method"])
-    result: np.ndarray = found["per_slot"]
-    return result
+    return np.asarray(found["per_slot"])
 
 
 def proven(setup: Setup, seed: int) -> Best:

@@ -108,8 +108,7 @@ class Best(NamedTuple):
 
     def regret(self, rewards: np.ndarray) -> np.ndarray:
         """Return the regret of a run after each slot, the upper end, shape (T,)."""
-        result: np.ndarray = np.cumsum(self.per_slot[:, 1] - rewards)
-        return result
+        return np.asarray(np.cumsum(self.per_slot[:, 1] - rewards))
 
 
 def certificate(
@@ -168,8 +167,7 @@ def misses(
 ) -> np.ndarray:
     """Return in which slots (15) fails for the decisions, by more than rounding explains."""
     off = abs(((instance.mean - past.mean) * decisions).sum(axis=1))
-    result: np.ndarray = off > np.sqrt((spread * decisions).sum(axis=1)) + 1e-12
-    return result
+    return np.asarray(off > np.sqrt((spread * decisions).sum(axis=1)) + 1e-12)
 
 
 def cucb_bound(instance: SelectionInstance, slots: int | None = None) -> float:

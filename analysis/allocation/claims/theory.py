@@ -477,7 +477,6 @@ def _growth_in_ports(context: Context) -> Finding:
         numbers=numbers | {f"exponent where all fit, {of}": value for of, value in exponents.items()},
         verdict=verdict,
         counterexample=room[1],
-        small=context.quick,
         assumes="The amendment: the bound. On the families the contention is 10, as in Sec. 4. The "
         "counterexample is one of five with 5 to 80 ports.",
     )
@@ -515,7 +514,6 @@ def _growth_in_servers(context: Context) -> Finding:
         within(0.2),
         shown,
         numbers=numbers | others,
-        small=context.quick,
         assumes="Within 0.2 of 1 is a threshold of ours.",
     )
 
@@ -559,7 +557,6 @@ def _regret_over_time(context: Context) -> Finding:
             "bound (14), tightened": float(found.tightened.mean()),
         },
         verdict=None if ratio <= 1.0 else Verdict.UNDETERMINED,
-        small=context.quick,
     )
 
 
@@ -617,7 +614,6 @@ def _looseness(context: Context) -> Finding:
         f"That the bound is below the stationary optimum is {how_sure(judge(said), 'units')}.",
         said,
         numbers={"instances": len(sampled)},
-        small=context.quick,
     )
 
 

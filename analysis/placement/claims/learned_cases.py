@@ -173,7 +173,6 @@ def search_cost(context: Context, das: Group) -> Finding:
         said,
         numbers={"instances": many}
         | {f"{both} {x:g} times as long": int((least >= x).sum()) for x in limits},
-        small=context.quick,
         assumes=f"{MUCH:g} times is a threshold of ours. The paper's programs are not at hand.",
     )
 
@@ -219,7 +218,6 @@ def decision_time(context: Context, das: Group) -> Finding:
             rows,
         ),
         numbers={f"clusters below {x:g} %": sum(row[-1] < x for row in rows) for x in limits},
-        small=context.quick,
         assumes="One thread of this machine. The times are those of this run.",
     )
 
@@ -285,6 +283,5 @@ def learned_gap(context: Context, *networks: Group) -> Finding:
             "proved": int(proved.sum()),
             "DAS above the certified bound, median (%)": medians["das"],
         },
-        small=context.quick,
         assumes="Optimum and bound know all jobs and durations beforehand.",
     )

@@ -300,7 +300,6 @@ def preemption(context: Context) -> Finding:
         f"the paper gives no overhead.",
         said,
         numbers={"instances": len(sampled)},
-        small=context.quick,
         assumes="Every job needs the whole cluster; durations are known to both, and who preempts heeds no "
         "cost. The load is 0.8.",
         remark="That the free resources change all the time is no reason against preemption.",

@@ -19,8 +19,7 @@ claim = Register("placement")
 def _minutes(policy: Policy, instance: PlacementInstance) -> np.ndarray:
     """Return the JCT of each job in minutes."""
     schedule = followed(instance, play(policy, instance, keep_decisions=True).decisions or ())
-    result: np.ndarray = np.round(instance.completion_times(schedule) / 60.0, 4)
-    return result
+    return np.asarray(np.round(instance.completion_times(schedule) / 60.0, 4))
 
 
 @claim("rules", "Sec. 3, Sec. 5.1.5", Verdict.HOLDS, ours=True)

@@ -264,7 +264,6 @@ def lazy_jct(context: Context) -> Finding:
         note=f"{len(sampled)} workloads of {jobs} jobs, rho = 0.8",
         verdict=lambda judged: amended_if(always, settled(judged) is Verdict.HOLDS, settled(judged)),
         counterexample=IN_ORDER,
-        small=context.quick,
         assumes="Jobs start one by one. How bad it is depends on the load.",
     )
 
@@ -350,7 +349,6 @@ def eager_fee(context: Context) -> Finding:
         scenarios=contended,
         note=note,
         verdict=amended,
-        small=context.quick,
         assumes="kappa and eta are our assumptions, as the paper gives no model.",
         remark="How much more depends on them and on the placing rule; whether it is much cannot be said.",
     )
@@ -427,7 +425,6 @@ def high_value_first(context: Context) -> Finding:
         scenarios=slowed,
         note=f"{len(sampled)} workloads of {jobs} jobs, rho = 4, beside first in first out",
         verdict=amended,
-        small=context.quick,
         assumes="kappa and eta are our assumptions. Without them no order changes the fee.",
     )
 

@@ -45,14 +45,12 @@ def one_device(edges: Any, mean: Any, arrivals: Any, note: str, **more: Any) -> 
 def feasible_sets(demand: np.ndarray, capacity: np.ndarray) -> np.ndarray:
     """Return all sets of channels that keep the capacities, shape (N, E)."""
     sets = np.array(list(product((0, 1), repeat=len(demand))), dtype=np.int64)
-    kept: np.ndarray = sets[(sets @ demand <= capacity).all(axis=1)]
-    return kept
+    return np.asarray(sets[(sets @ demand <= capacity).all(axis=1)])
 
 
 def indices(sets: np.ndarray, values: np.ndarray, spread: np.ndarray) -> np.ndarray:
     """Return values.x + sqrt(spread.x) of each set x."""
-    result: np.ndarray = sets @ values + np.sqrt(sets @ spread)
-    return result
+    return np.asarray(sets @ values + np.sqrt(sets @ spread))
 
 
 class Case(NamedTuple):
@@ -79,8 +77,7 @@ class Case(NamedTuple):
     def exact_values(self) -> np.ndarray:
         """Return V(s) for s = 0..s_max by enumeration, minus infinity where no set reaches s."""
         sets, s = self.sets, np.arange(self.s_max + 1)[:, None]
-        result: np.ndarray = np.where(sets @ self.upsilon >= s, sets @ self.sigma2, -np.inf).max(axis=1)
-        return result
+        return np.asarray(np.where(sets @ self.upsilon >= s, sets @ self.sigma2, -np.inf).max(axis=1))
 
     def indices(self) -> np.ndarray:
         """Return Upsilon.x + sqrt(Sigma^2.x) of all feasible sets."""

@@ -74,8 +74,7 @@ def paired_ratio(ours: np.ndarray, theirs: np.ndarray) -> np.ndarray:
     """Return samples whose mean is the ratio of the means, with the spread of both, seed by seed."""
     base = theirs.mean(axis=0)
     ratio = ours.mean(axis=0) / base
-    result: np.ndarray = ratio + (ours - ratio * theirs) / base
-    return result
+    return np.asarray(ratio + (ours - ratio * theirs) / base)
 
 
 def outgrows(study: Study) -> list[Statement]:

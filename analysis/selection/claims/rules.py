@@ -33,8 +33,7 @@ def _taught(policy: Any, *shown: tuple[int, float]) -> Any:
 
 def _chosen(policy: Any, arrivals: tuple[int, int], *shown: tuple[int, float]) -> np.ndarray:
     """Return what such a policy decides then."""
-    result: np.ndarray = _taught(policy, *shown).decide(Observation(len(shown), np.array(arrivals)))
-    return result
+    return np.asarray(_taught(policy, *shown).decide(Observation(len(shown), np.array(arrivals))))
 
 
 @claim("rules", "(8) to (11), (16) to (18), Sec. 4.1", Verdict.HOLDS, ours=True)

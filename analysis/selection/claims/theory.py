@@ -275,8 +275,7 @@ def two_ports(slots: int, seed: int, mean: float = 0.5, rho: float = RHO) -> Sel
 def two_ports_gap(who: Contender, slots: int, seed: int) -> np.ndarray:
     """Return what a contender misses of the optimum of :func:`two_ports` in each slot, shape (slots,)."""
     here = two_ports(slots, seed)
-    result: np.ndarray = 0.5 * here.arrivals.any(axis=1) - play(who.make(), here).rewards
-    return result
+    return np.asarray(0.5 * here.arrivals.any(axis=1) - play(who.make(), here).rewards)
 
 
 def stays(gaps: np.ndarray, least: float) -> bool:
@@ -489,7 +488,6 @@ def _theorem_2_aware(context: Context) -> Finding:
         f"best in {better}, surely not in {worse}.",
         said,
         numbers={"instances": len(sampled), **numbers},
-        small=context.quick,
         remark="The order is a statement about T to infinity, which cannot be played.",
     )
 
