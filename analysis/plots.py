@@ -368,8 +368,7 @@ def span_bound(ax: Axes, regret: float, bound: float) -> None:
     ax.set_yscale("symlog", linthresh=regret, linscale=3.0)
     low = np.asarray(MaxNLocator(4).tick_values(0.0, regret), dtype=np.float64)
     powers = 10.0 ** np.arange(np.ceil(np.log10(2.0 * regret)), np.ceil(np.log10(bound)) + 1.0)
-    ticks = [*low[low <= regret].tolist(), *powers.tolist()]
-    ax.yaxis.set_major_locator(FixedLocator(ticks))
+    ax.yaxis.set_major_locator(FixedLocator([*low[low <= regret].tolist(), *powers.tolist()]))
     ax.yaxis.set_major_formatter(lambda y, _place: f"{y:g}" if y <= regret else power_of_ten(y))
 
 

@@ -186,8 +186,7 @@ def paired(a: Samples, b: Samples) -> Paired:
     same = abs(ours - theirs) <= EXACT * np.maximum(abs(ours), abs(theirs))
     difference = np.where(same, 0.0, ours - theirs)
     other = difference[difference != 0.0]
-    p = float(stats.wilcoxon(other).pvalue) if other.size else 1.0
-    return Paired(mean_interval(difference), p)
+    return Paired(mean_interval(difference), float(stats.wilcoxon(other).pvalue) if other.size else 1.0)
 
 
 def _finite(field: str, values: Samples) -> np.ndarray:

@@ -129,8 +129,7 @@ def judge(said: Sequence[Said], scenarios: Iterable[str] | None = None) -> list[
     """Judge statements together: all their tests, in all scenarios, are one family, corrected after Holm."""
     names = scenarios_of(said) if scenarios is None else list(scenarios)
     tests = [[one.tests(name) for name in names] for one in said]
-    family = [test.p for row in tests for cell in row for test in cell if test.p is not None]
-    adjusted = iter(holm(family))
+    adjusted = iter(holm([test.p for row in tests for cell in row for test in cell if test.p is not None]))
 
     def decided(test: Test) -> bool | None:
         return test.small if test.p is not None and next(adjusted) <= LEVEL else test.otherwise
@@ -259,9 +258,8 @@ class Study:
 
     def rises(self, who: str, low: int = 0, high: int = -1, *, falls: bool = False) -> Statement:
         """Say that a contender earns more (or less) in one setting than in another, in per cent."""
-        more = "less" if falls else "more"
         return Statement(
-            f"{who} earns {more} at {self.heads[high]} than at {self.heads[low]}",
+            f"{who} earns {'less' if falls else 'more'} at {self.heads[high]} than at {self.heads[low]}",
             self.samples(lambda f: (-1.0 if falls else 1.0) * lead(f[who][:, high], f[who][:, low])),
             "%",
         )

@@ -124,6 +124,5 @@ def _searched(sampled: AdmissionInstance, seed: int, rounds: int, iterations: in
 @cache
 def searched(place: Place, seed: int, rounds: tuple[int, int] = ROUNDS) -> tuple[float, float]:
     """Return what a schedule found by search earns, and a certified bound of what any schedule earns."""
-    sampled = instance(place, seed)
-    found = result_of(_searched, sampled, policy_seed(seed), *rounds)
+    found = result_of(_searched, instance(place, seed), policy_seed(seed), *rounds)
     return float(found["value"]), float(found["bound"])

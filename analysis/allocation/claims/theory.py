@@ -178,8 +178,7 @@ def _regret(instance: AllocationInstance, **settings: Any) -> float:
 def six_slot_example(slots: int) -> AllocationInstance:
     """Return the instance on which (26) loses: port 0 alone in every sixth slot, ports 1 to 100 otherwise."""
     alone = np.arange(slots)[:, None] % 6 == 0
-    arrivals = np.where(np.arange(101)[None, :] == 0, alone, ~alone)
-    return row([1.0] * 101, 1.0, arrivals.astype(int).tolist())
+    return row([1.0] * 101, 1.0, np.where(np.arange(101)[None, :] == 0, alone, ~alone).astype(int).tolist())
 
 
 @claim("equation-26", "(26)", Verdict.REFUTED)
@@ -508,12 +507,11 @@ def _growth_in_servers(context: Context) -> Finding:
             Statement(f"it is above {1 - reach:g}", above, "to spare", 2),
         ]
 
-    others = {f"if within {n:g} of 1": settled(judge(within(n))).value for n in (0.02, 0.1)}
     return conclude(
         "With more servers the regret grows in proportion, or nearly so, on both families of graphs.",
         within(0.2),
         shown,
-        numbers=numbers | others,
+        numbers=numbers | {f"if within {n:g} of 1": settled(judge(within(n))).value for n in (0.02, 0.1)},
         assumes="Within 0.2 of 1 is a threshold of ours.",
     )
 
@@ -629,7 +627,6 @@ def _worst_arrivals(context: Context) -> Finding:
     longer = made.with_arrivals(np.zeros((24, 2), dtype=np.int64))
     searched = worst_case(Ogasched, longer, seed=context.seed, evaluations=context.pick(100, 300, 10000))
     both = {"all 0/1 sequences": found, "search": searched}
-    ratio = max(w.regret / w.bound for w in both.values())
     beaten = next((w.instance for w in both.values() if w.regret > w.bound), None)
     positive = min(found.regret, searched.regret) > 0.0
     rows = ((len(w.instance.arrivals), how, w.evaluations, w.regret, w.bound) for how, w in both.items())
@@ -637,7 +634,7 @@ def _worst_arrivals(context: Context) -> Finding:
     return finding(
         Verdict.REFUTED if beaten is not None else holds_if(positive, Verdict.UNDETERMINED),
         "The worst arrivals there are cost less than the bound allows.",
-        {"largest ratio": ratio},
+        {"largest ratio": max(w.regret / w.bound for w in both.values())},
         table("Worst arrivals, tiny instance with 2 ports", heads, rows),
         counterexample=beaten,
     )

@@ -231,8 +231,7 @@ def sub_optimal(context: Context) -> Finding:
             for name, setup in where.items()
         }
         missed = {name: low > 1.0 + 1e-9 for name, low in times.items()}
-        cells = (f"{low.mean():.3f}, {missed[name].sum()}" for name, low in times.items())
-        rows.append((who.label, *cells))
+        rows.append((who.label, *(f"{low.mean():.3f}, {missed[name].sum()}" for name, low in times.items())))
         if who in HEURISTICS:
             above = {name: 100.0 * of - 50.0 for name, of in missed.items()}
             says = f"{who.label} is above the optimum more often than not"
@@ -426,14 +425,13 @@ def figure_4_hours(context: Context) -> Finding:
     trial = Trial(context, seeds(context, 6, 10, 20), {"": setup})
     submitted = (runs.instance(setup, seed).jobs.submit for seed in track(context, trial.sampled))
     more, days = np.array([by_hours(submit) for submit in submitted]), np.array(DAYS, dtype=np.float64)
-    said = [
-        Statement("more tasks are launched in the busy hours", {"": days}, "% more"),
-        Statement("more generated jobs come in them", {"": more}, "% more"),
-    ]
     return trial.finding(
         f"In the sub-sample's {HOURS} busiest hours {days.mean():.0f} % more tasks came on {len(DAYS)} other "
         f"days than in its quietest, and {more.mean():.0f} % more generated jobs.",
-        said,
+        [
+            Statement("more tasks are launched in the busy hours", {"": days}, "% more"),
+            Statement("more generated jobs come in them", {"": more}, "% more"),
+        ],
         verdict=lambda judged: settled(judged[:1]),
         assumes="Hours are UTC+8, as in the sub-sample. The numbers of Figure 4(b) are not printed.",
     )

@@ -387,8 +387,7 @@ def _figure_11(context: Context) -> Finding:
 
     A sweep over the ports, and as many channels by more servers.
     """
-    levels = {"8 ports": {}, "16 ports": {"ports": 16}, "80 servers": {"servers": 80}}
-    study = sweep(context, levels)
+    study = sweep(context, {"8 ports": {}, "16 ports": {"ports": 16}, "80 servers": {"servers": 80}})
     return study.finding(
         "With 8 or 16 ports ESDP is surely behind baselines only if it plans for all ports and few jobs "
         "arrive.",
