@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, TypeVar
+from typing import Any, ClassVar, TypeVar
 
 import numpy as np
 
@@ -24,6 +24,20 @@ class Contender:
 
     label: str
     make: Callable[[], Policy] = field(compare=False)
+
+
+@dataclass(frozen=True)
+class Listed:
+    """A policy of a table, which the class names, with its settings, known by its label."""
+
+    table: ClassVar[Mapping[str, Callable[..., Policy]]]
+    label: str
+    policy: str
+    settings: tuple[tuple[str, Any], ...] = ()
+
+    def make(self) -> Policy:
+        """Return the policy."""
+        return self.table[self.policy](**dict(self.settings))
 
 
 SEEDS_APART = 1000

@@ -69,9 +69,9 @@ def theorem_4(context: Context) -> Finding:
     Jobs that take 1 % of the only machine, in rising order of utility; the simplest instances, two jobs of
     which one fits; and random ones, against the exact optimum.
     """
-    hand, random = [hand_run(*given) for given in HAND], worthwhile(context)
+    hand, random = [(given, hand_run(*given)) for given in HAND], worthwhile(context)
     small = cases.rising_run(*cases.SMALL_JOBS)
-    rows = [(100.0 * r.sizes[1], r.earned, r.least, r.ratio, 2.0 * r.sizes[0]) for r in hand]
+    rows = ((*given, 100.0 * r.sizes[1], r.earned, r.least, r.ratio, 2.0 * r.sizes[0]) for given, r in hand)
     alpha, share, _ = small.sizes
     return finding(
         Verdict.REFUTED if small.ratio > 2.0 * alpha else Verdict.UNDETERMINED,
@@ -88,7 +88,7 @@ def theorem_4(context: Context) -> Finding:
         table(
             "Two jobs of which one fits, worth 1 and then F",
             "capacity | F | share of a job (%) | OASiS | optimum | ratio | 2 alpha",
-            ((*given, *row) for given, row in zip(HAND, rows, strict=True)),
+            rows,
         ),
         counterexample=small.instance,
         assumes="Appendix E.B takes the demand of a job to be much smaller than the capacity: here it is 1 % "
