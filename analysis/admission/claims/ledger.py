@@ -1,7 +1,5 @@
 """What no claim's ``where`` says of what the OASiS paper numbers: more claims, or why there is none."""
 
-from __future__ import annotations
-
 LEDGER: dict[str, tuple[str, ...] | str] = {
     **dict.fromkeys(("Fig. 1", "Fig. 2", "Fig. 7"), "illustration"),
     **dict.fromkeys(("Table I", "Footnote 1"), "definition"),

@@ -1,7 +1,5 @@
 """What no claim's ``where`` says of what the OGASched paper numbers: more claims, or why there is none."""
 
-from __future__ import annotations
-
 LEDGER: dict[str, tuple[str, ...] | str] = {
     **dict.fromkeys(("Definition 2", *(f"({n})" for n in (1, 2, 3, 4, 5, 6, 11, 23, 27))), "definition"),
     "Theorem 1": ("regret-over-time", "growth-in-slots", "growth-in-ports"),

@@ -1,7 +1,5 @@
 """What no claim's ``where`` says of what the DAS paper numbers: more claims, or why there is none."""
 
-from __future__ import annotations
-
 LEDGER: dict[str, tuple[str, ...] | str] = {
     **dict.fromkeys(("(2)", "(6)"), "definition"),
     "(4)": ("scalable",),

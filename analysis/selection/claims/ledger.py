@@ -1,7 +1,5 @@
 """What no claim's ``where`` says of what the ESDP paper numbers: more claims, or why there is none."""
 
-from __future__ import annotations
-
 DEFINES = "defines"
 
 LEDGER: dict[str, tuple[str, ...] | str] = {
