@@ -115,7 +115,7 @@ def curves(
         y_axis, _, title = told.partition("\n")
         name_axes(ax, x_axis, y_axis, log=log)
         ax.set_title(title, loc="left", fontsize="medium")
-    return Figure(f"{problem}-{name}", _full(caption, note), to_svg(figure))
+    return Figure(f"{problem}-{name}", f"{caption} {note.removesuffix('.')}.", to_svg(figure))
 
 
 def bars_of(
@@ -133,11 +133,7 @@ def bars_of(
     figure, ax = new_figure(height=max(3.3, 0.16 * len(groups) * (len(series) + 1)))
     plot_bars(ax, groups, series, **more)
     ax.set_xlabel(axis, loc="right")  # beside long names the panel is narrower than its label
-    return Figure(f"{problem}-{name}", _full(caption, note), to_svg(figure))
-
-
-def _full(caption: str, note: str) -> str:
-    return f"{caption} {note.removesuffix('.')}."
+    return Figure(f"{problem}-{name}", f"{caption} {note.removesuffix('.')}.", to_svg(figure))
 
 
 def track(context: Context, items: Iterable[T]) -> Iterator[T]:

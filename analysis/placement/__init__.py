@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from ...models.placement.generate import generate
 from ..claim import Paper, Table, instance_table
-from .claims import CLAIMS
-
-__all__ = ["CLAIMS", "PAPER", "facts"]
+from .claims import CLAIMS as CLAIMS
 
 PAPER = Paper(
     name="DAS",
