@@ -459,7 +459,9 @@ def to_svg(figure: Figure) -> str:
     with house_style():
         figure.set_size_inches(width, height + LEGEND_LINE * _one_legend(figure))
         for ax in figure.axes:
-            _forget_layout(figure, ax)
+            if (spec := ax.get_subplotspec()) is not None:  # not where an earlier drawing ended
+                ax.set_position(spec.get_position(figure))
+                ax.set_in_layout(True)
             _plain_log_labels(ax.xaxis)
             _plain_log_labels(ax.yaxis)
         _print(figure, buffer)
@@ -476,14 +478,6 @@ def _print(figure: Figure, buffer: io.StringIO) -> None:
     canvas.print_svg(buffer, metadata=dict.fromkeys(("Date", "Creator", "Format", "Type")))
     figure.set_dpi(dpi)
     figure.set_canvas(before)
-
-
-def _forget_layout(figure: Figure, ax: Axes) -> None:
-    """Begin at the place in the grid: the layout would otherwise start at where an earlier drawing ended."""
-    spec = ax.get_subplotspec()
-    if spec is not None:
-        ax.set_position(spec.get_position(figure))
-        ax.set_in_layout(True)
 
 
 def _one_legend(figure: Figure) -> int:
