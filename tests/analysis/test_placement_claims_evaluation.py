@@ -118,7 +118,7 @@ def test_one_pair_decides_nothing() -> None:
 def test_paired_refuses_what_does_not_fit() -> None:
     with pytest.raises(InputError, match="b: shape"):
         paired([1.0, 2.0], [1.0])
-    with pytest.raises(InputError, match=r"a\[1\]: not a finite number"):
+    with pytest.raises(InputError, match=r"a\[1\]: nan is not a finite number"):
         paired([1.0, np.nan], [1.0, 2.0])
 
 
