@@ -497,7 +497,6 @@ def reward_small_jobs(context: Context) -> Finding:
         f"A tenth of the jobs makes at least {min(least):.0f} % of the sum; the others hardly count.",
         [Statement("more than half of the sum", {"": np.array(least) - 50.0}, "points above 50 %")],
         note="The least share of all heuristics",
-        small=False,
         assumes="1 / (fee x JCT) falls with the square of the duration, which spans four decades.",
     )
 
