@@ -187,8 +187,7 @@ class _Audit:
         with ExitStack() as opened:
             if workers == 1:
                 opened.enter_context(keeping(store.look, lambda cell, answer: store.add([(cell, answer)])))
-                here = replace(self.context, progress=self._report_within)
-                executor: Executor = _Here(self.claims, here)
+                executor: Executor = _Here(self.claims, replace(self.context, progress=self._report_within))
             else:
                 executor = opened.enter_context(Processes(workers, store=store.path))
             run_cells(

@@ -107,7 +107,8 @@ class Finding:
     counterexample
         Where the statement fails on an instance: the smallest such instance known.
     small
-        Whether the samples were too small to count on a decision, so that "undetermined" is no surprise.
+        Whether the samples were too small to count on a decision, so that "undetermined" is no surprise. None
+        stands for those that are so in quick mode, as of all statements; the claim fills in whether they are.
     assumes
         The assumptions that the verdict rests on: those of the paper, and what we had to choose.
     proof
@@ -129,7 +130,7 @@ class Finding:
     tables: tuple[Table, ...] = ()
     figures: tuple[Figure, ...] = ()
     counterexample: Instance | None = None
-    small: bool = False
+    small: bool | None = False
     assumes: str = ""
     proof: str = ""
     remark: str = ""
@@ -282,7 +283,8 @@ class Claim:
             if not isinstance(found, Finding):
                 raise InputError(f"{self.id}: its check returned {type(found).__name__}, not a Finding")
             optima = in_all([Counter(noted.values())]) if noted else found.optima
-            return replace(found, optima=optima, mode=context.mode)
+            small = context.quick if found.small is None else found.small
+            return replace(found, optima=optima, mode=context.mode, small=small)
         context.progress(1.0)
         return Finding(
             Verdict.NOT_CHECKABLE,
@@ -407,8 +409,12 @@ class Register:
         return add
 
 
-def instance_table(problem: str, sampled: Mapping[str, Instance]) -> Table:
-    """Return facts, digest and origin of generated instances of a problem, by size."""
+def instance_table(
+    problem: str, mode: str, make: Callable[[str], Instance], others: Mapping[str, Instance] | None = None
+) -> Table:
+    """Return facts, digest and origin of instances of a problem: those made of a size, and others by name."""
+    sizes = ("tiny", "default") if mode == "quick" else ("tiny", "default", "large")
+    sampled = {size: make(size) for size in sizes} | dict(others or {})
     heads = " | ".join(("size", *next(iter(sampled.values())).facts(), "digest", "origin"))
     rows = [(size, *i.facts().values(), i.digest(), str(i.origin)) for size, i in sampled.items()]
     return table(f"Generated {problem} instances", heads, rows)

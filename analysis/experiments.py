@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, TypeVar
+from typing import Any, ClassVar, TypeVar
 
 import numpy as np
 
 from ..online.base import Policy
+from ..online.play import policy_stream
 from .claim import Context, Figure
 from .plots import ANY, Curve, Range, name_axes, new_figure, plot_bands, plot_bars, to_svg
 from .statistics import mean_band, mean_interval
@@ -22,6 +24,20 @@ class Contender:
 
     label: str
     make: Callable[[], Policy] = field(compare=False)
+
+
+@dataclass(frozen=True)
+class Listed:
+    """A policy of a table, which the class names, with its settings, known by its label."""
+
+    table: ClassVar[Mapping[str, Callable[..., Policy]]]
+    label: str
+    policy: str
+    settings: tuple[tuple[str, Any], ...] = ()
+
+    def make(self) -> Policy:
+        """Return the policy."""
+        return self.table[self.policy](**dict(self.settings))
 
 
 SEEDS_APART = 1000
@@ -46,6 +62,17 @@ def apart(context: Context, quick: int, default: int, full: int) -> range:
 def policy_seed(seed: int) -> int:
     """Return the seed of the policies on the instance of this seed: another stream than the instance's."""
     return int(np.random.SeedSequence(seed, spawn_key=(1,)).generate_state(1)[0])
+
+
+def timed(policy: Policy, instance: Any, seed: int) -> Iterator[tuple[Any, float]]:
+    """Yield what a policy that learns nothing observes in a run, and the CPU seconds of each decision."""
+    policy.start(instance.setting, policy_stream(seed))
+    episode = instance.episode(policy.traits.sees)
+    for observation in episode:
+        start = time.process_time()
+        decision = policy.decide(observation)
+        yield observation, time.process_time() - start
+        episode.apply(decision)
 
 
 def lead(ours: np.ndarray, theirs: np.ndarray) -> np.ndarray:
@@ -87,7 +114,7 @@ def curves(
         y_axis, _, title = told.partition("\n")
         name_axes(ax, x_axis, y_axis, log=log)
         ax.set_title(title, loc="left", fontsize="medium")
-    return Figure(f"{problem}-{name}", _full(caption, note), to_svg(figure))
+    return Figure(f"{problem}-{name}", f"{caption} {note.removesuffix('.')}.", to_svg(figure))
 
 
 def bars_of(
@@ -105,11 +132,7 @@ def bars_of(
     figure, ax = new_figure(height=max(3.3, 0.16 * len(groups) * (len(series) + 1)))
     plot_bars(ax, groups, series, **more)
     ax.set_xlabel(axis, loc="right")  # beside long names the panel is narrower than its label
-    return Figure(f"{problem}-{name}", _full(caption, note), to_svg(figure))
-
-
-def _full(caption: str, note: str) -> str:
-    return f"{caption} {note.removesuffix('.')}."
+    return Figure(f"{problem}-{name}", f"{caption} {note.removesuffix('.')}.", to_svg(figure))
 
 
 def track(context: Context, items: Iterable[T]) -> Iterator[T]:

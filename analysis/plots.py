@@ -358,8 +358,7 @@ def span_bound(ax: Axes, regret: float, bound: float) -> None:
     ax.set_yscale("symlog", linthresh=regret, linscale=3.0)
     low = np.asarray(MaxNLocator(4).tick_values(0.0, regret), dtype=np.float64)
     powers = 10.0 ** np.arange(np.ceil(np.log10(2.0 * regret)), np.ceil(np.log10(bound)) + 1.0)
-    ticks = [*low[low <= regret].tolist(), *powers.tolist()]
-    ax.yaxis.set_major_locator(FixedLocator(ticks))
+    ax.yaxis.set_major_locator(FixedLocator([*low[low <= regret].tolist(), *powers.tolist()]))
     ax.yaxis.set_major_formatter(lambda y, _place: f"{y:g}" if y <= regret else power_of_ten(y))
 
 
@@ -431,8 +430,7 @@ def name_axes(ax: Axes, x: str, y: str, *, log: str = "") -> Axes:
     """Label both axes, units included, and make those named in ``log`` ("", "x", "y" or "xy") logarithmic."""
     if log not in ("", "x", "y", "xy"):
         raise InputError(f"log: {log!r} is not one of '', 'x', 'y', 'xy'")
-    ax.set_xlabel(x)
-    ax.set_ylabel(y)
+    ax.set(xlabel=x, ylabel=y)
     if "x" in log:
         ax.set_xscale("log")
     if "y" in log:
@@ -450,7 +448,9 @@ def to_svg(figure: Figure) -> str:
     with house_style():
         figure.set_size_inches(width, height + LEGEND_LINE * _one_legend(figure))
         for ax in figure.axes:
-            _forget_layout(figure, ax)
+            if (spec := ax.get_subplotspec()) is not None:  # not where an earlier drawing ended
+                ax.set_position(spec.get_position(figure))
+                ax.set_in_layout(True)
             _plain_log_labels(ax.xaxis)
             _plain_log_labels(ax.yaxis)
         _print(figure, buffer)
@@ -467,14 +467,6 @@ def _print(figure: Figure, buffer: io.StringIO) -> None:
     canvas.print_svg(buffer, metadata=dict.fromkeys(("Date", "Creator", "Format", "Type")))
     figure.set_dpi(dpi)
     figure.set_canvas(before)
-
-
-def _forget_layout(figure: Figure, ax: Axes) -> None:
-    """Begin at the place in the grid: the layout would otherwise start at where an earlier drawing ended."""
-    spec = ax.get_subplotspec()
-    if spec is not None:
-        ax.set_position(spec.get_position(figure))
-        ax.set_in_layout(True)
 
 
 def _one_legend(figure: Figure) -> int:

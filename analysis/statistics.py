@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from ..models.base import InputError
+from ..models.checks import refuse_first
 
 Samples = npt.ArrayLike
 
@@ -184,20 +185,16 @@ def paired(a: Samples, b: Samples) -> Paired:
     same = abs(ours - theirs) <= EXACT * np.maximum(abs(ours), abs(theirs))
     difference = np.where(same, 0.0, ours - theirs)
     other = difference[difference != 0.0]
-    p = float(stats.wilcoxon(other).pvalue) if other.size else 1.0
-    return Paired(mean_interval(difference), p)
+    return Paired(mean_interval(difference), float(stats.wilcoxon(other).pvalue) if other.size else 1.0)
 
 
 def _finite(field: str, values: Samples) -> np.ndarray:
-    array: np.ndarray[Any, np.dtype[np.float64]] = np.asarray(values, dtype=np.float64)
-    for index in np.argwhere(~np.isfinite(array))[:1]:
-        raise InputError(f"{field}{''.join(f'[{i}]' for i in index)}: not a finite number")
+    array = np.asarray(values, dtype=np.float64)
+    refuse_first(~np.isfinite(array), array, field, "is not a finite number")
     return array
 
 
 def _positive(field: str, values: Samples) -> np.ndarray:
     array = _finite(field, values)
-    for index in np.argwhere(array <= 0)[:1]:
-        place = "".join(f"[{i}]" for i in index)
-        raise InputError(f"{field}{place}: {array[tuple(index)]:g} is not positive")
+    refuse_first(array <= 0, array, field, "is not positive")
     return array

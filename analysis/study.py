@@ -128,8 +128,7 @@ def judge(said: Sequence[Said], scenarios: Iterable[str] | None = None) -> list[
     """Judge statements together: all their tests, in all scenarios, are one family, corrected after Holm."""
     names = scenarios_of(said) if scenarios is None else list(scenarios)
     tests = [[one.tests(name) for name in names] for one in said]
-    family = [test.p for row in tests for cell in row for test in cell if test.p is not None]
-    adjusted = iter(holm(family))
+    adjusted = iter(holm([test.p for row in tests for cell in row for test in cell if test.p is not None]))
 
     def decided(test: Test) -> bool | None:
         return test.small if test.p is not None and next(adjusted) <= LEVEL else test.otherwise
@@ -223,8 +222,6 @@ class Study:
     """The names of the settings."""
     seeds: Sequence[int]
     """Of the instances."""
-    small: bool = False
-    """Whether they are too few to count on a decision."""
     numbers: Mapping[str, Any] = field(default_factory=dict)
     """What else the numbers of its findings say of all runs, such as their slots."""
 
@@ -252,7 +249,7 @@ class Study:
             for one in players:
                 there.setdefault(one.label, []).append(lab.averages(one, setup, seeds))
         stacked = {n: {k: np.stack(v, axis=1) for k, v in there.items()} for n, there in found.items()}
-        return cls(lab, stacked, list(settings), seeds, context.quick, numbers)
+        return cls(lab, stacked, list(settings), seeds, numbers)
 
     def samples(self, of: Callable[[Mapping[str, np.ndarray]], np.ndarray]) -> dict[str, np.ndarray]:
         """Return a function of what was found, in each scenario."""
@@ -260,9 +257,8 @@ class Study:
 
     def rises(self, who: str, low: int = 0, high: int = -1, *, falls: bool = False) -> Statement:
         """Say that a contender earns more (or less) in one setting than in another, in per cent."""
-        more = "less" if falls else "more"
         return Statement(
-            f"{who} earns {more} at {self.heads[high]} than at {self.heads[low]}",
+            f"{who} earns {'less' if falls else 'more'} at {self.heads[high]} than at {self.heads[low]}",
             self.samples(lambda f: (-1.0 if falls else 1.0) * lead(f[who][:, high], f[who][:, low])),
             "%",
         )
@@ -325,9 +321,9 @@ class Study:
         **more: Any,
     ) -> Finding:
         """Return what :func:`conclude` does, and who earned what, under a title or the unit of the lab."""
-        told: dict[str, Any] = {"note": self.lab.note, "small": self.small} | more
+        more = {"note": self.lab.note} | more
         numbers = {"instances": len(self.seeds), **self.numbers, **(numbers or {})}
-        return conclude(headline, said, *shown, self.grid(title or self.lab.unit), numbers=numbers, **told)
+        return conclude(headline, said, *shown, self.grid(title or self.lab.unit), numbers=numbers, **more)
 
 
 def conclude(
@@ -350,7 +346,8 @@ def conclude(
     judged = judge(said, names)
     verdict = verdict or settled
     final = verdict if isinstance(verdict, Verdict) else verdict(judged)
-    numbers, more["signs"] = {**(numbers or {}), **counted(judged)}, signs_of(judged, names)
+    numbers = {**(numbers or {}), **counted(judged)}
+    more = {"small": None, "signs": signs_of(judged, names)} | more
     return finding(final, headline, numbers, statements(judged, names, note), *shown, **more)
 
 

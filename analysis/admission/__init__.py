@@ -27,6 +27,4 @@ PAPER = Paper(
 
 def facts(mode: str, seed: int) -> list[Table]:
     """Return the facts about the instances that the claims start from."""
-    sizes = ("tiny", "default") if mode == "quick" else ("tiny", "default", "large")
-    sampled = {**{size: generate(size, seed) for size in sizes}, "testbed": testbed(seed)}
-    return [instance_table("admission", sampled)]
+    return [instance_table("admission", mode, lambda size: generate(size, seed), {"testbed": testbed(seed)})]

@@ -10,13 +10,12 @@ from ...models.admission.generate import generate, testbed
 from ...models.admission.instance import AdmissionInstance
 from ...models.admission.schedule import Schedule
 from ...online.admission import POLICIES
-from ...online.base import Policy
 from ...online.play import Run
 from ...oracles.admission.bound import volume
 from ...oracles.admission.search import search
 from ...oracles.base import Budget
 from ..engine.kept import result_of, run_of
-from ..experiments import policy_seed
+from ..experiments import Listed, policy_seed
 
 NOTE = (
     "Synthetic instances with the ranges of Sec. V.A; jobs are drawn again until they can finish by T in the "
@@ -56,18 +55,10 @@ class Enlarged:
 Place = Setup | Enlarged
 
 
-@dataclass(frozen=True)
-class Contender:
-    """A policy with its settings, known by its label."""
+class Contender(Listed):
+    """A policy of this problem with its settings, known by its label."""
 
-    label: str
-    policy: str
-    settings: tuple[tuple[str, Any], ...] = ()
-
-    def make(self) -> Policy:
-        """Return the policy."""
-        made: Policy = POLICIES[self.policy](**dict(self.settings))
-        return made
+    table = POLICIES
 
 
 OASIS = Contender("OASiS", "oasis")
@@ -124,6 +115,5 @@ def _searched(sampled: AdmissionInstance, seed: int, rounds: int, iterations: in
 @cache
 def searched(place: Place, seed: int, rounds: tuple[int, int] = ROUNDS) -> tuple[float, float]:
     """Return what a schedule found by search earns, and a certified bound of what any schedule earns."""
-    sampled = instance(place, seed)
-    found = result_of(_searched, sampled, policy_seed(seed), *rounds)
+    found = result_of(_searched, instance(place, seed), policy_seed(seed), *rounds)
     return float(found["value"]), float(found["bound"])

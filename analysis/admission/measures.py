@@ -45,12 +45,11 @@ def utilisation(instance: AdmissionInstance, schedule: Schedule) -> BothSides:
     NaN where no machine of the side has the resource.
     """
     s = instance.setting
-    sides = (
+    found = []
+    for rows, need, capacity in (
         (schedule.workers, instance.worker_needs, s.worker_units),
         (schedule.servers, instance.server_needs, s.server_units),
-    )
-    found = []
-    for rows, need, capacity in sides:
+    ):
         used, total = np.zeros((s.horizon, len(s.resources))), capacity.sum(axis=0, dtype=np.float64)
         np.add.at(used, rows[:, 0] - 1, rows[:, 3:] * need[rows[:, 1]].astype(np.float64))
         found.append(np.divide(used, total, out=np.full_like(used, np.nan), where=total > 0.0))

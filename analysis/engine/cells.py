@@ -84,8 +84,7 @@ def raised(error: str) -> str:
 
 def key_of(**parts: Any) -> str:
     """Return a hash of what JSON can hold; equal parts, equal keys."""
-    text = json.dumps(parts, sort_keys=True, separators=(",", ":"))
-    return hashlib.sha256(text.encode()).hexdigest()[:32]
+    return hashlib.sha256(json.dumps(parts, sort_keys=True, separators=(",", ":")).encode()).hexdigest()[:32]
 
 
 SOURCE_HASH = "source of clairvoyant"
@@ -190,8 +189,7 @@ def sources_of_module(name: str) -> dict[str, str]:
         found[top] = joined(hashes(place))
         if top != PACKAGE.name:
             files = place.rglob("*.py") if place.is_dir() else [place]
-            named = {one for file in files for one in imported_by(file.read_bytes())}
-            waiting |= _own(named - found.keys())
+            waiting |= _own({one for file in files for one in imported_by(file.read_bytes())} - found.keys())
     return found
 
 
@@ -242,5 +240,4 @@ def imported_by(source: bytes) -> list[str]:
         if isinstance(node, ast.Call) and node.args and isinstance(node.args[0], ast.Constant):
             called = getattr(node.func, "attr", getattr(node.func, "id", None))
             names |= {str(node.args[0].value)} if called in ("import_module", "__import__") else set()
-    tops = {name.partition(".")[0] for name in names}
-    return sorted(tops - {PACKAGE.name, "__main__", ""})
+    return sorted({name.partition(".")[0] for name in names} - {PACKAGE.name, "__main__", ""})

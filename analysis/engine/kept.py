@@ -126,8 +126,7 @@ def result_of(function: Callable[..., Data], instance: Instance, *arguments: Any
         return data, data, True
 
     def parts() -> Data:
-        layers = ("models", "oracles")
-        source = identity.source_for(instance.problem, function, layers, type(instance))
+        source = identity.source_for(instance.problem, function, ("models", "oracles"), type(instance))
         return {"arguments": arguments, "source": source, "form": FORM}
 
     kind = f"{function.__module__}:{function.__qualname__}"

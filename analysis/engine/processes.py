@@ -169,8 +169,7 @@ class Worker:
         """Return the answer for a cell whose process is no more or that has taken too much, if that is so."""
         state, why, exceeded = State.FAILED, "", dict[str, float]()
         if self.dead:
-            status = self._process.wait()
-            why = f"its process ended {_ended(status)}"
+            why = f"its process ended {_ended(self._process.wait())}"
         elif self._clock.stands > LOADING:
             why = f"its libraries or kernels were not loaded within {LOADING:g} s"
         elif limits.seconds is not None and self._clock.seconds > limits.seconds:
@@ -194,8 +193,7 @@ def _ended(status: int) -> str:
     """Return how a process with this status ended."""
     if status >= 0:
         return f"with status {status}"
-    named = -status in [*signal.Signals]
-    return f"by {signal.Signals(-status).name}" if named else f"by signal {-status}"
+    return f"by {signal.Signals(-status).name}" if -status in [*signal.Signals] else f"by signal {-status}"
 
 
 class Processes:

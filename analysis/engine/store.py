@@ -139,8 +139,7 @@ class Store:
         """Do a statement for every row, by its key, or for none."""
         with _told(self.path), self._file:  # which ends the transaction
             self._file.execute("BEGIN IMMEDIATE")
-            changed = [row["key"] for row in rows if self._file.execute(statement, row).rowcount]
-            self._changed(changed)
+            self._changed([row["key"] for row in rows if self._file.execute(statement, row).rowcount])
 
     def _changed(self, keys: Sequence[str]) -> None:
         """Do what else a change of these rows takes: nothing, as the database is the file."""
@@ -244,8 +243,7 @@ def _told(path: Path) -> Iterator[None]:
     try:
         yield
     except (sqlite3.Error, OverflowError, UnicodeEncodeError) as error:  # the others: of lines made elsewhere
-        other = "not a database" in str(error) or "no such" in str(error)
-        why = NO_STORE if other else str(error)
+        why = NO_STORE if "not a database" in str(error) or "no such" in str(error) else str(error)
         with suppress(OSError):  # the folder may be gone
             if why == "disk I/O error" and (free := shutil.disk_usage(path.parent).free) < LITTLE:
                 why += f"; the disk may be full, {free:,} bytes are free"
@@ -366,8 +364,7 @@ def _journal(path: Path) -> dict[str, dict[str, Any]]:
 
 def place_of(path: Path) -> Path | None:
     """Return where the results of a store are, which may be lines of JSON beside it; None if nowhere."""
-    places = (path, path.with_name(path.name + JOURNAL))
-    return next((place for place in places if place.exists()), None)
+    return next((place for place in (path, path.with_name(path.name + JOURNAL)) if place.exists()), None)
 
 
 def read_rows(path: Path) -> list[dict[str, Any]]:

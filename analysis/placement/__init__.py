@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from ...models.placement.generate import generate
 from ..claim import Paper, Table, instance_table
-from .claims import CLAIMS
-
-__all__ = ["CLAIMS", "PAPER", "facts"]
+from .claims import CLAIMS as CLAIMS
 
 PAPER = Paper(
     name="DAS",
@@ -30,9 +28,5 @@ PAPER = Paper(
 
 def facts(mode: str, seed: int) -> list[Table]:
     """Return the facts about the instances that the claims start from."""
-    sizes = ("tiny", "default") if mode == "quick" else ("tiny", "default", "large")
-    sampled = {size: generate(size, seed) for size in sizes}
-    sampled |= {
-        f"default, {cluster}": generate("default", seed, cluster=cluster) for cluster in ("medium", "large")
-    }
-    return [instance_table("placement", sampled)]
+    others = {f"default, {on}": generate("default", seed, cluster=on) for on in ("medium", "large")}
+    return [instance_table("placement", mode, lambda size: generate(size, seed), others)]

@@ -12,13 +12,12 @@ import numpy as np
 from ...models.placement.generate import COMMUNICATION, CONTENTION, RHO, generate
 from ...models.placement.instance import PlacementInstance, taken_schedule
 from ...models.placement.schedule import Schedule
-from ...online.base import Policy
 from ...online.placement import POLICIES
 from ...online.play import Run
 from ...oracles.base import CHECKER, Optimum, WhyStopped
 from ..claim import Context
 from ..engine.kept import optimum_of, result_of, run_of
-from ..experiments import policy_seed, track
+from ..experiments import Listed, policy_seed, track
 from ..optima import method_of, prover, remembered, rest_on
 from .measures import measures, measures_of
 
@@ -47,18 +46,10 @@ class Setup:
     estimate_error: float | None = None
 
 
-@dataclass(frozen=True)
-class Contender:
-    """A policy with its settings, known by its label."""
+class Contender(Listed):
+    """A policy of this problem with its settings, known by its label."""
 
-    label: str
-    policy: str
-    settings: tuple[tuple[str, Any], ...] = ()
-
-    def make(self) -> Policy:
-        """Return the policy."""
-        made: Policy = POLICIES[self.policy](**dict(self.settings))
-        return made
+    table = POLICIES
 
 
 FIFO_FF = Contender("FIFO-FirstFit", "fifo-firstfit")

@@ -148,10 +148,9 @@ def write_report(
             fresh=partial(next, count(1)),
         )
         write_whole(out / one["page"], page.encode())
-    surprises = [claim for claim, finding in findings if not claim.as_expected(finding)]
     page = environment.get_template("index.html").render(
         sections=sections,
-        surprises=surprises,
+        surprises=[claim for claim, finding in findings if not claim.as_expected(finding)],
         failed=failed or {},
         findings=findings,
         leaderboard=LEADERBOARD if (out / LEADERBOARD).is_file() else None,

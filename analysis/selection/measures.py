@@ -22,8 +22,7 @@ def channels_on(instance: SelectionInstance | SelectionGangInstance, decided: An
     s = instance.setting
     if len(decided) != s.slots:
         raise InputError(f"decisions: {len(decided)} of them, but the instance has {s.slots} slots")
-    on = [s.check_shape(x) > 0 for x in decided]
-    return np.array(on, dtype=bool).reshape(-1, s.channels)
+    return np.array([s.check_shape(x) > 0 for x in decided], dtype=bool).reshape(-1, s.channels)
 
 
 def plot_schedules(

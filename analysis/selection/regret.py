@@ -47,8 +47,7 @@ class History:
             return np.concatenate([np.zeros((1, seen.shape[1])), np.cumsum(seen, axis=0)])[:-1]
 
         count = before(decisions)
-        total = before(np.where(decisions > 0, path, 0.0))
-        return cls(count, total / np.maximum(count, 1.0))
+        return cls(count, before(np.where(decisions > 0, path, 0.0)) / np.maximum(count, 1.0))
 
     def spread(self, width: np.ndarray) -> np.ndarray:
         """Return sigma-hat^2 = width(t) / n of (10), 0 where n is 0, shape (T, E)."""

@@ -42,7 +42,7 @@ SMALL = Setup(6, 20, 3, 3, "short")
 
 @cache
 def finding(name: str) -> Finding:
-    return CLAIMS[name].check(Context(mode="quick", seed=0))
+    return CLAIMS[name].find(Context(mode="quick", seed=0))
 
 
 @pytest.mark.parametrize("name", CLAIMS)
@@ -74,8 +74,8 @@ class TestClaims:
 
 def test_same_seed_same_finding_and_another_seed_another() -> None:
     name = "figure-9"
-    assert CLAIMS[name].check(Context(mode="quick", seed=0)) == finding(name)
-    assert CLAIMS[name].check(Context(mode="quick", seed=1)).tables != finding(name).tables
+    assert CLAIMS[name].find(Context(mode="quick", seed=0)) == finding(name)
+    assert CLAIMS[name].find(Context(mode="quick", seed=1)).tables != finding(name).tables
 
 
 def test_facts_name_the_origin_of_every_instance() -> None:
@@ -88,14 +88,14 @@ def test_jobs_that_fit_at_once_would_be_noticed(monkeypatch: pytest.MonkeyPatch)
     """Where half of the jobs can be done within 15 slots however they are drawn, the statement holds."""
     for slots, verdict in ((1.0, Verdict.HOLDS), (16.0, Verdict.NOT_REPRODUCED)):
         monkeypatch.setattr(settings, "lengths", lambda _, times, n=slots: np.full(times.shape, n))
-        assert CLAIMS["job-ranges"].check(Context(mode="quick")).verdict is verdict
+        assert CLAIMS["job-ranges"].find(Context(mode="quick")).verdict is verdict
 
 
 def test_chunks_that_are_long_even_at_the_lower_ends_would_be_noticed(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(settings, "Ranges", lambda: Ranges(minibatches=(1000, 2000)))
-    assert CLAIMS["chunk-time"].check(Context()).verdict is Verdict.NOT_REPRODUCED
+    assert CLAIMS["chunk-time"].find(Context()).verdict is Verdict.NOT_REPRODUCED
 
 
 def test_where_no_job_can_be_drawn_the_other_instances_decide(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -119,7 +119,7 @@ def test_where_no_job_can_be_drawn_the_other_instances_decide(monkeypatch: pytes
 def test_a_slow_policy_would_be_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
     """The verdict is that of the times."""
     monkeypatch.setattr(settings, "seconds_per_job", lambda *_: np.array([2.0, 3.0]))
-    assert CLAIMS["seconds"].check(Context(mode="quick")).verdict is not Verdict.HOLDS
+    assert CLAIMS["seconds"].find(Context(mode="quick")).verdict is not Verdict.HOLDS
 
 
 class TestReadings:

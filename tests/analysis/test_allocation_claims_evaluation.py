@@ -51,7 +51,7 @@ EMPIRICAL = [name for name, claim in CLAIMS.items() if claim.choices and name no
 @cache
 def finding(name: str) -> Finding:
     """Return the quick finding of a claim."""
-    return CLAIMS[name].check(QUICK)
+    return CLAIMS[name].find(QUICK)
 
 
 @pytest.mark.parametrize("name", CLAIMS)
@@ -95,8 +95,8 @@ def test_ids_are_unique_and_figures_have_their_own_names() -> None:
 
 @pytest.mark.parametrize("name", ["figure-6", "step-26-grows"])
 def test_the_same_seed_gives_the_same_finding_and_another_seed_another(name: str) -> None:
-    assert repr(CLAIMS[name].check(QUICK)) == repr(finding(name))
-    assert repr(CLAIMS[name].check(replace(QUICK, seed=1))) != repr(finding(name))
+    assert repr(CLAIMS[name].find(QUICK)) == repr(finding(name))
+    assert repr(CLAIMS[name].find(replace(QUICK, seed=1))) != repr(finding(name))
 
 
 def test_a_threshold_is_shown_from_both_sides() -> None:
@@ -133,11 +133,11 @@ def test_inconsistency_follows_from_the_printed_numbers_alone(monkeypatch: pytes
     assert finding("table-2-consistency").tables[0].rows[0] == ("OGASched", 2886.33, 3117.29, "+8.00")
     mended = {**tables.TABLE_2, "rho = 0.7": tables.TABLE_2["T = 2000"]}
     monkeypatch.setattr(tables, "TABLE_2", mended)
-    assert CLAIMS["table-2-consistency"].check(QUICK).verdict is Verdict.HOLDS
+    assert CLAIMS["table-2-consistency"].find(QUICK).verdict is Verdict.HOLDS
     monkeypatch.setattr(
         tables, "TABLE_2", {**mended, "rho = 0.7": tuple(9.0 * x for x in mended["rho = 0.7"])}
     )
-    assert CLAIMS["table-2-consistency"].check(QUICK).verdict is Verdict.UNDETERMINED
+    assert CLAIMS["table-2-consistency"].find(QUICK).verdict is Verdict.UNDETERMINED
 
 
 def test_draws_as_far_apart_as_printed_by_hand() -> None:

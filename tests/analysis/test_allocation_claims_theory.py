@@ -27,14 +27,14 @@ BY_NAME = {claim.id.partition("/")[2]: claim for claim in CHECKED}
 
 def check(name: str, seed: int = 0) -> Finding:
     """Return the quick finding of a claim."""
-    return BY_NAME[name].check(Context("quick", seed))
+    return BY_NAME[name].find(Context("quick", seed))
 
 
 @cache
 def found(name: str) -> tuple[Finding, list[float]]:
     """Return the quick finding of a claim with seed 1, and the progress it told."""
     seen: list[float] = []
-    return BY_NAME[name].check(Context("quick", seed=1, progress=seen.append)), seen
+    return BY_NAME[name].find(Context("quick", seed=1, progress=seen.append)), seen
 
 
 @pytest.mark.parametrize("name", BY_NAME)

@@ -45,14 +45,14 @@ def claim_of(problem: str) -> Claim:
 
 @cache
 def finding(problem: str) -> Finding:
-    return claim_of(problem).check(QUICK)
+    return claim_of(problem).find(QUICK)
 
 
 @pytest.mark.parametrize("problem", PARTS)
 class TestClaims:
     def test_give_the_expected_verdict_and_can_be_shown(self, problem: str) -> None:
         told: list[float] = []
-        found = claim_of(problem).check(replace(QUICK, progress=told.append))
+        found = claim_of(problem).find(replace(QUICK, progress=told.append))
         assert claim_of(problem).ours
         assert claim_of(problem).as_expected(found)
         assert (found.faults, told[-1]) == ([], 1.0)
@@ -67,7 +67,7 @@ class TestClaims:
         json.dumps(finding(problem).numbers)
 
     def test_another_seed_gives_another_finding(self, problem: str) -> None:
-        assert claim_of(problem).check(Context("quick", 1)).tables != finding(problem).tables
+        assert claim_of(problem).find(Context("quick", 1)).tables != finding(problem).tables
 
     @pytest.mark.parametrize(
         ("best", "verdict"),
@@ -77,7 +77,7 @@ class TestClaims:
         self, problem: str, best: str, verdict: Verdict, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         PLANT[problem](monkeypatch, best)
-        found = claim_of(problem).check(QUICK)
+        found = claim_of(problem).find(QUICK)
         assert found.verdict is verdict
         signs = {sign for by_reading in found.signs.values() for sign in by_reading.values()}
         assert signs == {{"house": True, "paper": False, "none": None}[best]}

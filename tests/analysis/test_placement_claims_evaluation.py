@@ -33,7 +33,7 @@ pytestmark = pytest.mark.skipif(
 @pytest.mark.parametrize("claim", evaluation.claim.claims, ids=lambda claim: claim.id)
 def test_claim_comes_to_the_expected_verdict(claim: Claim) -> None:
     told: list[float] = []
-    finding = claim.check(Context("quick", 0, told.append))
+    finding = claim.find(Context("quick", 0, told.append))
     assert claim.as_expected(finding)
     assert finding.faults == []
     assert finding.tables
@@ -118,7 +118,7 @@ def test_one_pair_decides_nothing() -> None:
 def test_paired_refuses_what_does_not_fit() -> None:
     with pytest.raises(InputError, match="b: shape"):
         paired([1.0, 2.0], [1.0])
-    with pytest.raises(InputError, match=r"a\[1\]: not a finite number"):
+    with pytest.raises(InputError, match=r"a\[1\]: nan is not a finite number"):
         paired([1.0, np.nan], [1.0, 2.0])
 
 
@@ -157,7 +157,7 @@ def test_the_gain_in_figure_7_is_what_is_saved_at_high_less_that_at_low() -> Non
         result: np.ndarray = 100.0 * (worse - better) / worse
         return result
 
-    found = next(c for c in evaluation.claim.claims if c.id == "placement/figure-7").check(Context("quick"))
+    found = next(c for c in evaluation.claim.claims if c.id == "placement/figure-7").find(Context("quick"))
     (row,) = [row for row in found.tables[0].rows if "better placing (" in row[0]]
     assert row[1].startswith(f"{float((saved(4.0) - saved(1.0)).mean()):+.1f} ± ")
 
@@ -192,16 +192,16 @@ def test_jobs_unlike_those_of_figure_4_are_noticed(fault: str, monkeypatch: pyte
         return SimpleNamespace(jobs=SimpleNamespace(gpus=gpus, duration=duration))
 
     claim = next(c for c in evaluation.claim.claims if c.id == "placement/figure-4")
-    assert claim.check(Context("quick")).verdict is Verdict.HOLDS
+    assert claim.find(Context("quick")).verdict is Verdict.HOLDS
     monkeypatch.setattr(experiments, "instance", planted)
-    assert claim.check(Context("quick")).verdict is Verdict.NOT_REPRODUCED
+    assert claim.find(Context("quick")).verdict is Verdict.NOT_REPRODUCED
 
 
 def test_days_without_busy_hours_are_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
     claim = next(c for c in evaluation.claim.claims if c.id == "placement/figure-4-hours")
     for days, verdict in (((30, -30, 20, -20), Verdict.UNDETERMINED), ((-9, -8, -7), Verdict.NOT_REPRODUCED)):
         monkeypatch.setattr(evaluation, "DAYS", days)
-        assert claim.check(Context("quick")).verdict is verdict
+        assert claim.find(Context("quick")).verdict is verdict
 
 
 @pytest.mark.skipif(not REAL.is_dir(), reason="the traces are not here")

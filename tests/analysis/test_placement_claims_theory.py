@@ -29,7 +29,7 @@ CHECKED = [*model.claim.claims, *table_1.claim.claims, *theory.claim.claims]
 
 
 def fresh(name: str) -> Finding:
-    return next(c for c in CHECKED if c.id == f"placement/{name}").check(Context("quick", seed=0))
+    return next(c for c in CHECKED if c.id == f"placement/{name}").find(Context("quick", seed=0))
 
 
 check = lru_cache(fresh)
@@ -38,7 +38,7 @@ check = lru_cache(fresh)
 @pytest.mark.parametrize("claim", CHECKED, ids=lambda claim: claim.id.split("/")[1])
 def test_verdict_is_the_expected_one(claim: Claim) -> None:
     seen: list[float] = []
-    finding = claim.check(Context("quick", seed=0, progress=seen.append))
+    finding = claim.find(Context("quick", seed=0, progress=seen.append))
     assert claim.as_expected(finding)
     assert finding.faults == []
     assert finding.numbers or finding.tables or finding.remark

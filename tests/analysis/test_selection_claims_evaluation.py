@@ -44,7 +44,7 @@ SMALL = Setup("tiny")
 
 @cache
 def finding(name: str) -> Finding:
-    return BY_NAME[name].check(Context(mode="quick", seed=0))
+    return BY_NAME[name].find(Context(mode="quick", seed=0))
 
 
 @pytest.mark.parametrize("name", BY_NAME)
@@ -76,9 +76,9 @@ class TestEveryClaim:
 
 @pytest.mark.parametrize("name", ["truncated-s", "figure-8", "algorithm-2", "certificate"])
 def test_same_seed_same_finding_and_another_seed_another(name: str) -> None:
-    again = BY_NAME[name].check(Context(mode="quick", seed=0))
+    again = BY_NAME[name].find(Context(mode="quick", seed=0))
     assert again == finding(name)
-    other = BY_NAME[name].check(Context(mode="quick", seed=1))
+    other = BY_NAME[name].find(Context(mode="quick", seed=1))
     assert BY_NAME[name].as_expected(other)
     assert (other.numbers, other.tables) != (again.numbers, again.tables)
 
@@ -219,7 +219,7 @@ class TestPlantedFaults:
     """What a claim rests on is changed, and its verdict follows."""
 
     def check(self, name: str) -> Finding:
-        return BY_NAME[name].check(Context(mode="quick", seed=0))
+        return BY_NAME[name].find(Context(mode="quick", seed=0))
 
     def test_an_esdp_that_always_leads(self, monkeypatch: pytest.MonkeyPatch) -> None:
         def grow(who: readings.Who, game: readings.Game, seeds: Sequence[int]) -> np.ndarray:

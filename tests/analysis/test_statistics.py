@@ -136,7 +136,7 @@ def test_pure_noise_decides_nothing_and_one_seed_never_does() -> None:
 @pytest.mark.parametrize(
     ("wrong", "message"),
     [
-        (lambda: mean_band([[1.0, np.nan]]), r"samples\[0\]\[1\]: not a finite"),
+        (lambda: mean_band([[1.0, np.nan]]), r"samples\[0\]\[1\]: nan is not a finite"),
         (lambda: mean_band(3.0), "no sample"),
         (lambda: mean_band(np.zeros((0, 3))), "no sample"),
         (lambda: mean_band([1.0, 2.0], confidence=1.0), "confidence: 1.0"),

@@ -17,6 +17,7 @@ from scipy import stats
 from clairvoyant.analysis import study as study_module
 from clairvoyant.analysis.claim import (
     HEADLINE,
+    MODES,
     PARAGRAPH,
     Claim,
     Context,
@@ -207,8 +208,9 @@ def test_a_study_finds_what_was_put_in() -> None:
     assert [one.word for one in judge(said)] == ["holds", "holds", "against"]
     assert said[1].samples[""].mean() == pytest.approx(100.0, abs=5.0)
     quick = Study.run(Context("quick"), LAB, [Who("good", 2.0)], {"load 1": 1.0}, range(5), slots=7)
-    for ran, small in ((made, False), (quick, True)):
-        assert ran.finding("Good earns more.", []).small is small
+    register = Register("allocation")
+    register("c", "Sec. 2", Verdict.HOLDS, says="s", how="h")(lambda _: made.finding("Good leads.", []))
+    assert [register.claims[0].find(Context(mode)).small for mode in MODES] == [True, False, False]
     assert quick.finding("Good earns more.", []).numbers["slots"] == 7
     finding = made.finding("Good leads.", said[:2], made.figure("f", "Rewards.", "load", (1, 2)))
     assert (finding.verdict, finding.faults) == (Verdict.HOLDS, [])

@@ -310,7 +310,6 @@ def timely(
         *means_and_deviations(figure, late, note),
         note=note,
         numbers={"instances": len(sampled)},
-        small=context.quick,
         assumes="A job never completed has no delay, or is done after the last slot: the text is open.\n\n"
         f"{len(readings)} readings are played. Delays are judged run by run; table and figure pool all runs.",
     )
@@ -529,7 +528,6 @@ def figure_5(context: Context) -> Finding:
             "ratios of the best schedule found, median": round(float(np.median(best)), 2),
             "ratios of the certified bound, median": round(float(np.median(bound)), 2),
         },
-        small=context.quick,
         assumes="Instances on which OASiS earns nothing are left out, which helps the paper; so are machines "
         "that hold next to no job.",
     )
@@ -571,7 +569,6 @@ def ratio_at_scale(context: Context) -> Finding:
         [Within("the ratio is 1.1 to 1.5", found)],
         note=f"{jobs} jobs, T = {T}, as many machines for workers as for parameter servers. {ex.NOTE}.",
         numbers={"instances": len(sampled)},
-        small=context.quick,
     )
 
 

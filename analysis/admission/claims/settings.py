@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import time
 
 import numpy as np
 
@@ -11,10 +10,9 @@ from ....models.admission.generate import Ranges, generate
 from ....models.admission.instance import AdmissionInstance
 from ....online.admission.oasis import Oasis, OasisPrinted
 from ....online.base import Policy
-from ....online.play import policy_stream
 from ...claim import Context, Finding, Register, Verdict, amended_if, finding, holds_if
 from ...engine.kept import play
-from ...experiments import policy_seed, seeds, spread, track
+from ...experiments import policy_seed, seeds, spread, timed, track
 from ...study import Statement, conclude, judge
 from ..experiments import OASIS, Setup, instance, outcome
 from .cases import cluster, plain_job
@@ -85,7 +83,6 @@ def job_ranges(context: Context) -> Finding:
         assumes="Half of the jobs are enough, a threshold of ours. Our instances draw jobs uniformly, and "
         "again until they fit.",
         remark=NOT_SAID,
-        small=context.quick,
     )
 
 
@@ -149,7 +146,6 @@ def chunk_time(context: Context) -> Finding:
         assumes=f"Much less is less than {MUCH_LESS:g} of a slot on average, a threshold of ours. Drawn "
         "uniformly, M is 55 and tau 0.0505 slots on average, which makes 2.8 slots without any transfer.",
         remark=NOT_SAID,
-        small=context.quick,
     )
 
 
@@ -158,16 +154,8 @@ def chunk_time(context: Context) -> Finding:
 
 def seconds_per_job(policy: Policy, sampled: AdmissionInstance, seed: int) -> np.ndarray:
     """Return the CPU seconds of decisions in slots with an arrival, over the jobs that arrive in the slot."""
-    policy.start(sampled.setting, policy_stream(seed))
-    episode = sampled.episode(policy.traits.sees)
-    found = []
-    for observation in episode:
-        start = time.process_time()
-        decision = policy.decide(observation)
-        if observation.jobs:
-            found.append((time.process_time() - start) / len(observation.jobs))
-        episode.apply(decision)
-    return np.array(found)
+    every = timed(policy, sampled, seed)
+    return np.array([took / len(seen.jobs) for seen, took in every if seen.jobs])
 
 
 def power_above(seconds: float) -> float:

@@ -421,10 +421,9 @@ def by_schedules(instance: AdmissionInstance) -> float:
     """Return the optimum of (14), by HiGHS, over all schedules of all jobs."""
     s, columns, worth = instance.setting, [], []
     for job in instance.jobs:
-        pairs = product(up_to(s.worker_room(job)), up_to(s.server_room(job)))
         allowed = [
             (y, z)
-            for y, z in pairs
+            for y, z in product(up_to(s.worker_room(job)), up_to(s.server_room(job)))
             if sum(y) <= job.chunks and job.servers_for[sum(y)] <= sum(z) <= sum(y)  # (3), (6), (7)
         ]
         before = job.arrival - 1

@@ -37,7 +37,6 @@ def theorem_2(context: Context) -> Finding:
     plans = [Schedule.join([plan.schedule for plan in r.policy.plans.values()]) for r in random]
     broken = sum(bool(r.instance.violations(plan)) for r, plan in zip(random, plans, strict=True))
     unpaid = sum(not paid(r, r.final) for r in random)
-    under = sum(not below(r.least, r.duals.printed) for r in random)
     otherwise = Verdict.UNDETERMINED if unpaid or broken else Verdict.HOLDS
     return finding(
         Verdict.REFUTED if not paid(hand, hand.final) and not broken else otherwise,
@@ -48,7 +47,7 @@ def theorem_2(context: Context) -> Finding:
             "its optimum": hand.least,
             "random instances": len(random),
             "of infeasible duals": unpaid,
-            "with D_I below the optimum": under,
+            "with D_I below the optimum": sum(not below(r.least, r.duals.printed) for r in random),
             "runs that break a constraint": broken,
         },
         counterexample=hand.instance,
@@ -70,9 +69,9 @@ def theorem_4(context: Context) -> Finding:
     Jobs that take 1 % of the only machine, in rising order of utility; the simplest instances, two jobs of
     which one fits; and random ones, against the exact optimum.
     """
-    hand, random = [hand_run(*given) for given in HAND], worthwhile(context)
+    hand, random = [(given, hand_run(*given)) for given in HAND], worthwhile(context)
     small = cases.rising_run(*cases.SMALL_JOBS)
-    rows = [(100.0 * r.sizes[1], r.earned, r.least, r.ratio, 2.0 * r.sizes[0]) for r in hand]
+    rows = ((*given, 100.0 * r.sizes[1], r.earned, r.least, r.ratio, 2.0 * r.sizes[0]) for given, r in hand)
     alpha, share, _ = small.sizes
     return finding(
         Verdict.REFUTED if small.ratio > 2.0 * alpha else Verdict.UNDETERMINED,
@@ -89,7 +88,7 @@ def theorem_4(context: Context) -> Finding:
         table(
             "Two jobs of which one fits, worth 1 and then F",
             "capacity | F | share of a job (%) | OASiS | optimum | ratio | 2 alpha",
-            ((*given, *row) for given, row in zip(HAND, rows, strict=True)),
+            rows,
         ),
         counterexample=small.instance,
         assumes="Appendix E.B takes the demand of a job to be much smaller than the capacity: here it is 1 % "
@@ -347,8 +346,7 @@ def literal_start(instance: AdmissionInstance) -> float:
 def fewest_servers(instance: AdmissionInstance) -> int:
     """Return the fewest parameter servers, summed over slots, with which the only job can be done."""
     free, costly = (np.full((instance.setting.horizon, 1, 1), price) for price in (0.0, 1.0))
-    plan = competitive.best_plan(instance, instance.jobs[0], (free, costly))
-    return int(plan.schedule.servers[:, 3].sum())
+    return int(competitive.best_plan(instance, instance.jobs[0], (free, costly)).schedule.servers[:, 3].sum())
 
 
 @claim("server-volume", "Appendix E.B, eta_2", Verdict.REFUTED)
@@ -443,9 +441,8 @@ def appendix_a_empty(context: Context) -> Finding:
     Every job of random instances at the initial prices.
     """
     exact = [(r.instance, m) for r in runs(context) for m in _empty_margins(r.instance)]
-    wrong = [i for i, (mu, claimed) in exact if not below(claimed, mu) or mu <= 0.0]
     return holds_unless(
-        wrong,
+        [i for i, (mu, claimed) in exact if not below(claimed, mu) or mu <= 0.0],
         bool(exact),
         "Every job that can finish had a positive payoff in the empty cluster, at least as large as stated.",
         {"jobs": len(exact)},
@@ -544,9 +541,8 @@ def weak_duality(context: Context) -> Finding:
         loose = np.array([getattr(r.duals, name) / r.least for r in random])
         valid = sum(below(1.0, float(part)) for part in loose)
         lines.append((name, valid, len(random), *np.quantile(loose, [0.0, 0.5, 1.0]).tolist()))
-    wrong = [r.instance for r in random if not below(r.least, min(r.duals.raised, r.duals.repaired))]
     return holds_unless(
-        wrong,
+        [r.instance for r in random if not below(r.least, min(r.duals.raised, r.duals.repaired))],
         bool(random),
         "Both mended duals were at least the optimum in every run, but up to many times as large: valid, and "
         "loose.",

@@ -1,7 +1,5 @@
 """Claims of the OGASched paper: the projection, the regret, gangs, every table and figure; and ours."""
 
-from __future__ import annotations
-
 from ...claim import Claim
 from . import figures, gangs, ours, projection, rules, steps, tables, theory
 

@@ -1,7 +1,5 @@
 """What the paper numbers, and the claims about it; or in a few words why there is none."""
 
-from __future__ import annotations
-
 LEDGER: dict[str, tuple[str, ...] | str] = {
     **dict.fromkeys(
         ("Abstract", "Section 1", "Section 6"),

@@ -132,7 +132,7 @@ class Place:
             for name, turn in track(self.context, self.scenarios.items())
         }
         lab = replace(LAB, unit=unit)
-        return Study(lab, found, [*map(str, heads)], self.seeds, self.context.quick, _slots([setup]))
+        return Study(lab, found, [*map(str, heads)], self.seeds, _slots([setup]))
 
     def over_time(
         self, who: Sequence[Contender], setup: Setup, slots: Sequence[int], accumulated: bool = False

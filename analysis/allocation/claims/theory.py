@@ -178,8 +178,7 @@ def _regret(instance: AllocationInstance, **settings: Any) -> float:
 def six_slot_example(slots: int) -> AllocationInstance:
     """Return the instance on which (26) loses: port 0 alone in every sixth slot, ports 1 to 100 otherwise."""
     alone = np.arange(slots)[:, None] % 6 == 0
-    arrivals = np.where(np.arange(101)[None, :] == 0, alone, ~alone)
-    return row([1.0] * 101, 1.0, arrivals.astype(int).tolist())
+    return row([1.0] * 101, 1.0, np.where(np.arange(101)[None, :] == 0, alone, ~alone).astype(int).tolist())
 
 
 @claim("equation-26", "(26)", Verdict.REFUTED)
@@ -481,7 +480,6 @@ def _growth_in_ports(context: Context) -> Finding:
         numbers=numbers | {f"exponent where all fit, {of}": value for of, value in exponents.items()},
         verdict=verdict,
         counterexample=room[1],
-        small=context.quick,
         assumes="The amendment: the bound. The contention of Table 1 is 10; Fig. 3(c) has 0.1 to 20. The "
         "counterexample is one of five with 5 to 80 ports.",
     )
@@ -513,13 +511,11 @@ def _growth_in_servers(context: Context) -> Finding:
             Statement(f"it is above {1 - reach:g}", above, "to spare", 2),
         ]
 
-    others = {f"if within {n:g} of 1": settled(judge(within(n))).value for n in (0.02, 0.1)}
     return conclude(
         "With more servers the regret grows in proportion, or nearly so, on both families of graphs.",
         within(0.2),
         shown,
-        numbers=numbers | others,
-        small=context.quick,
+        numbers=numbers | {f"if within {n:g} of 1": settled(judge(within(n))).value for n in (0.02, 0.1)},
         assumes="Within 0.2 of 1 is a threshold of ours.",
     )
 
@@ -563,7 +559,6 @@ def _regret_over_time(context: Context) -> Finding:
             "bound (14), tightened": float(found.tightened.mean()),
         },
         verdict=None if ratio <= 1.0 else Verdict.UNDETERMINED,
-        small=context.quick,
     )
 
 
@@ -621,7 +616,6 @@ def _looseness(context: Context) -> Finding:
         f"That the bound is below the stationary optimum is {how_sure(judge(said), 'units')}.",
         said,
         numbers={"instances": len(sampled)},
-        small=context.quick,
     )
 
 
@@ -637,7 +631,6 @@ def _worst_arrivals(context: Context) -> Finding:
     longer = made.with_arrivals(np.zeros((24, 2), dtype=np.int64))
     searched = worst_case(Ogasched, longer, seed=context.seed, evaluations=context.pick(100, 300, 10000))
     both = {"all 0/1 sequences": found, "search": searched}
-    ratio = max(w.regret / w.bound for w in both.values())
     beaten = next((w.instance for w in both.values() if w.regret > w.bound), None)
     positive = min(found.regret, searched.regret) > 0.0
     rows = ((len(w.instance.arrivals), how, w.evaluations, w.regret, w.bound) for how, w in both.items())
@@ -645,7 +638,7 @@ def _worst_arrivals(context: Context) -> Finding:
     return finding(
         Verdict.REFUTED if beaten is not None else holds_if(positive, Verdict.UNDETERMINED),
         "The worst arrivals there are cost less than the bound allows.",
-        {"largest ratio": ratio},
+        {"largest ratio": max(w.regret / w.bound for w in both.values())},
         table("Worst arrivals, tiny instance with 2 ports", heads, rows),
         counterexample=beaten,
     )

@@ -1,7 +1,5 @@
 """Claims of the DAS paper: its model, its trade-offs, its baselines, and the formulas of its networks."""
 
-from __future__ import annotations
-
 from ...claim import Claim
 from . import evaluation, learned, learned_cases, model, network, objective, ours, rules, table_1, theory
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations, pairwise, product
@@ -16,10 +15,9 @@ from ....models.placement.jobs import TICKS
 from ....models.placement.placing import place
 from ....models.placement.setting import Observation
 from ....online.base import Policy, Traits
-from ....online.play import policy_stream
 from ....oracles.base import Optimum
 from ...claim import Context, Figure, Finding, Register, Verdict, Why, table
-from ...experiments import curves, policy_seed, seeds, track
+from ...experiments import curves, policy_seed, seeds, timed, track
 from ...plots import AT_MOST_ALL, to_svg
 from ...statistics import paired
 from ...study import Printed, Said, Statement, conclude, judge, settled, some
@@ -90,7 +88,7 @@ class Trial:
 
     def finding(self, headline: str, said: Sequence[Said], *shown: Any, **more: Any) -> Finding:
         """Return the finding on statements about these instances."""
-        more = {"assumes": MODEL, "scenarios": self.where, "note": NOTE, "small": self.context.quick, **more}
+        more = {"assumes": MODEL, "scenarios": self.where, "note": NOTE, **more}
         return conclude(headline, said, *shown, numbers={"instances": len(self.sampled)}, **more)
 
 
@@ -190,15 +188,7 @@ def table_1_metaheuristics(context: Context) -> Finding:
 
 def seconds_of_decisions(policy: Policy, sampled: PlacementInstance, seed: int) -> np.ndarray:
     """Return the CPU seconds of each decision of a run."""
-    policy.start(sampled.setting, policy_stream(seed))
-    took = []
-    episode = sampled.episode(policy.traits.sees)
-    for observation in episode:
-        start = time.process_time()
-        decision = policy.decide(observation)
-        took.append(time.process_time() - start)
-        episode.apply(decision)
-    return np.array(took)
+    return np.array([took for _, took in timed(policy, sampled, seed)])
 
 
 def _gantt(setup: runs.Setup, seed: int, best: Optimum) -> Figure:
@@ -236,8 +226,7 @@ def sub_optimal(context: Context) -> Finding:
             for name, setup in where.items()
         }
         missed = {name: low > 1.0 + 1e-9 for name, low in times.items()}
-        cells = (f"{low.mean():.3f}, {missed[name].sum()}" for name, low in times.items())
-        rows.append((who.label, *cells))
+        rows.append((who.label, *(f"{low.mean():.3f}, {missed[name].sum()}" for name, low in times.items())))
         if who in HEURISTICS:
             above = {name: 100.0 * of - 50.0 for name, of in missed.items()}
             says = f"{who.label} is above the optimum more often than not"
@@ -429,14 +418,13 @@ def figure_4_hours(context: Context) -> Finding:
     trial = Trial(context, seeds(context, 6, 10, 20), {"": setup})
     submitted = (runs.instance(setup, seed).jobs.submit for seed in track(context, trial.sampled))
     more, days = np.array([by_hours(submit) for submit in submitted]), np.array(DAYS, dtype=np.float64)
-    said = [
-        Statement("more tasks are launched in the busy hours", {"": days}, "% more"),
-        Statement("more generated jobs come in them", {"": more}, "% more"),
-    ]
     return trial.finding(
         f"In the sub-sample's {HOURS} busiest hours {days.mean():.0f} % more tasks came on {len(DAYS)} other "
         f"days than in its quietest, and {more.mean():.0f} % more generated jobs.",
-        said,
+        [
+            Statement("more tasks are launched in the busy hours", {"": days}, "% more"),
+            Statement("more generated jobs come in them", {"": more}, "% more"),
+        ],
         verdict=lambda judged: settled(judged[:1]),
         assumes="Hours are UTC+8, as in the sub-sample. The numbers of Figure 4(b) are not printed.",
     )

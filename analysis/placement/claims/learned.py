@@ -505,5 +505,4 @@ def training_settled(context: Context) -> Finding:
         *plot_learning(found),
         numbers={f"designs settled at {by:g} (points)": of.count("holds") for by, of in known.items()},
         note=NOTE,
-        small=context.quick,
     )

@@ -108,9 +108,8 @@ def case_affinity(context: Context, *networks: Group) -> Finding:
     holds if networks, by our settings and the printed ones, at both loads and for longer, tell that machine
     from the others there, too.
     """
-    groups = (*networks, trained.untrained("das", context.pick(3, 20, 100)))
     rows = []
-    for group in track(context, groups):
+    for group in track(context, (*networks, trained.untrained("das", context.pick(3, 20, 100)))):
         cases = ([case(who, *case_6b(cores))[1][0] for who in group.members] for cores in (64.0, 16.0))
         heavy, same = map(np.array, cases)
         least = int((heavy[:, CONTENDING] < heavy[:, ALIKE].min(1)).sum())
@@ -173,7 +172,6 @@ def search_cost(context: Context, das: Group) -> Finding:
         said,
         numbers={"instances": many}
         | {f"{both} {x:g} times as long": int((least >= x).sum()) for x in limits},
-        small=context.quick,
         assumes=f"{MUCH:g} times is a threshold of ours. The paper's programs are not at hand.",
     )
 
@@ -204,8 +202,7 @@ def decision_time(context: Context, das: Group) -> Finding:
         times = (round(1000.0 * one, 2) for one in (per_job, printed, *search))
         rows.append((name, *times, round(per_job / printed, 3), share))
         says = f"{name}: the time of all decisions is less than {NEGLIGIBLE:g} % of the JCT"
-        found = f"{'less' if share < NEGLIGIBLE else 'more'} than that"
-        said.append(Fact(says, found, share < NEGLIGIBLE))
+        said.append(Fact(says, f"{'less' if share < NEGLIGIBLE else 'more'} than that", share < NEGLIGIBLE))
     limits = [NEGLIGIBLE * by for by in SCALES]
     return conclude(
         f"All decisions together take less than {NEGLIGIBLE:g} % of the mean JCT on "
@@ -219,7 +216,6 @@ def decision_time(context: Context, das: Group) -> Finding:
             rows,
         ),
         numbers={f"clusters below {x:g} %": sum(row[-1] < x for row in rows) for x in limits},
-        small=context.quick,
         assumes="One thread of this machine. The times are those of this run.",
     )
 
@@ -235,8 +231,7 @@ def learned_gap(context: Context, *networks: Group) -> Finding:
     A bound by prices on Small; the optimum over the decision epochs, contention included, by
     branch and bound on tiny instances.
     """
-    rules = (FIFO_FF, FIFO_C, SJF_C, trained.SJF_E)
-    groups = (*networks, *(Group(who.label, (who,)) for who in rules))
+    groups = (*networks, *(Group(who.label, (who,)) for who in (FIFO_FF, FIFO_C, SJF_C, trained.SJF_E)))
     sampled, many, sigma = seeds(context, 3, 8, 30), seeds(context, 3, 3, 20), trained.ESTIMATES
     tiny = Setup(context.pick(6, 6, 8), None, 3.0, size="tiny", estimate_error=sigma)
     base = replace(trained.base_setup(context), estimate_error=sigma)
@@ -285,6 +280,5 @@ def learned_gap(context: Context, *networks: Group) -> Finding:
             "proved": int(proved.sum()),
             "DAS above the certified bound, median (%)": medians["das"],
         },
-        small=context.quick,
         assumes="Optimum and bound know all jobs and durations beforehand.",
     )

@@ -1,7 +1,5 @@
 """Every numbered item of the DAS paper, and the claims about it or why there is none."""
 
-from __future__ import annotations
-
 LEDGER: dict[str, tuple[str, ...] | str] = {
     "(1)": ("zero-mean",),
     "(2)": "definition",

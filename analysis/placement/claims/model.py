@@ -127,8 +127,7 @@ def packing(sizes: Sequence[int]) -> PlacementInstance:
 def can_be_split(sizes: Sequence[int]) -> bool:
     """Return whether numbers can be split into two parts of equal sum, by enumeration."""
     half, rest = divmod(sum(sizes), 2)
-    parts = (sum(part) for r in range(len(sizes) + 1) for part in combinations(sizes, r))
-    return rest == 0 and half in parts
+    return rest == 0 and half in (sum(part) for r in range(len(sizes) + 1) for part in combinations(sizes, r))
 
 
 def number_sets(largest: int, most: int) -> Iterator[tuple[int, ...]]:
@@ -148,8 +147,7 @@ def np_hard(context: Context) -> Finding:
     sets = list(number_sets(*context.pick((4, 4), (5, 4), (6, 6))))
     agree, possible = 0, sum(map(can_be_split, sets))
     for sizes in track(context, sets):
-        instance = packing(sizes)
-        found = relied_on("offline", ORACLES["offline"], instance, method="branch-and-bound", gap=0.0)
+        found = relied_on("offline", ORACLES["offline"], packing(sizes), method="branch-and-bound", gap=0.0)
         if found.why_stopped is not WhyStopped.PROVED:
             raise RuntimeError(f"{sizes}: {found.method} proved nothing")
         agree += (found.value == len(sizes)) == can_be_split(sizes)
@@ -300,7 +298,6 @@ def preemption(context: Context) -> Finding:
         f"the paper gives no overhead.",
         said,
         numbers={"instances": len(sampled)},
-        small=context.quick,
         assumes="Every job needs the whole cluster; durations are known to both, and who preempts heeds no "
         "cost. The load is 0.8.",
         remark="That the free resources change all the time is no reason against preemption.",

@@ -105,12 +105,11 @@ def matern_smooth(_context: Context) -> Finding:
     times = {nu: times_differentiable(Polynomial(p)) for nu, p in kinds.items()}
     rows = [(nu, often, often // 2) for nu, often in times.items()]
     distance, squared = (float(2.0 * (matern(g) - 1.0) / h**2) for g in (h, h**2))
-    heads = "nu | kernel (times) | process (times, mean square)"
     return finding(
         holds_if(times["5/2"] >= 2 and abs(distance + 5.0 / 3.0) < 1e-4),
         "The kernel with nu = 5/2 is four times differentiable at 0, its processes twice, in mean square.",
         {"second derivative at 0, distance": distance, "second derivative at 0, squared distance": squared},
-        table("Differentiability at 0, exactly", heads, rows),
+        table("Differentiability at 0, exactly", "nu | kernel (times) | process (times, mean square)", rows),
         assumes="g is the distance: with its square the second derivative at 0 is 0, as of no covariance.",
     )
 
@@ -239,8 +238,7 @@ def walk_eigenvalues(context: Context) -> Finding:
         sizes = rng.integers(1, 8, 2).tolist()
         P1, P2 = (random_graphs(rng, 1, m, printed=number % 2 == 1)[0] for m in sizes)
         beta = float(rng.uniform(0.0, 5.0))
-        literal = formulas.walk_kernel_literal(P1, P2, beta)
-        worst = max(worst, abs(walk_kernel(P1, P2, beta) / literal - 1.0))
+        worst = max(worst, abs(walk_kernel(P1, P2, beta) / formulas.walk_kernel_literal(P1, P2, beta) - 1.0))
     factors = [2 * m**6 / (18 * m**3 + 4 * m**2) for m in CLUSTERS.values()]
     return finding(
         holds_if(worst < 1e-11),

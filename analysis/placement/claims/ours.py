@@ -68,6 +68,5 @@ def _beyond_the_paper(context: Context) -> Finding:
         ),
         note=runs.NOTE,
         numbers={f"instances, {name}": len(of) for name, of in sampled.items()},
-        small=context.quick,
         assumes=MODEL,
     )

@@ -146,8 +146,7 @@ def pareto_front(points: np.ndarray) -> np.ndarray:
     kept: list[np.ndarray] = []
     for point in np.unique(points, axis=0):
         better = (points <= point + ROUNDING).all(axis=1) & (points < point - ROUNDING).any(axis=1)
-        again = any((np.abs(point - other) <= ROUNDING).all() for other in kept)
-        if not better.any() and not again:
+        if not better.any() and not any((np.abs(point - other) <= ROUNDING).all() for other in kept):
             kept.append(point)
     return np.array(kept, dtype=points.dtype).reshape(-1, 2)
 
@@ -198,8 +197,7 @@ def survey(context: Context) -> dict[tuple[float, float], list[Solved]]:
 @lru_cache(maxsize=256)
 def some_schedules(seed: int, level: tuple[float, float]) -> list[tuple[PlacementInstance, Schedule]]:
     """Return every 50th schedule of the small random instance of a seed, with lambda = 0.25."""
-    data = small_instance(seed, level).to_dict() | {"gpu_weight": 0.25}
-    instance = PlacementInstance.from_dict(data)
+    instance = PlacementInstance.from_dict(small_instance(seed, level).to_dict() | {"gpu_weight": 0.25})
     return [(instance, taken_schedule(end)) for end, _ in islice(every_end(instance), 0, None, 50)]
 
 
@@ -264,7 +262,6 @@ def lazy_jct(context: Context) -> Finding:
         note=f"{len(sampled)} workloads of {jobs} jobs, rho = 0.8",
         verdict=lambda judged: amended_if(always, settled(judged) is Verdict.HOLDS, settled(judged)),
         counterexample=IN_ORDER,
-        small=context.quick,
         assumes="Jobs start one by one. How bad it is depends on the load.",
     )
 
@@ -350,7 +347,6 @@ def eager_fee(context: Context) -> Finding:
         scenarios=contended,
         note=note,
         verdict=amended,
-        small=context.quick,
         assumes="kappa and eta are our assumptions, as the paper gives no model.",
         remark="How much more depends on them and on the placing rule; whether it is much cannot be said.",
     )
@@ -427,7 +423,6 @@ def high_value_first(context: Context) -> Finding:
         scenarios=slowed,
         note=f"{len(sampled)} workloads of {jobs} jobs, rho = 4, beside first in first out",
         verdict=amended,
-        small=context.quick,
         assumes="kappa and eta are our assumptions. Without them no order changes the fee.",
     )
 

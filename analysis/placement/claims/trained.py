@@ -401,7 +401,7 @@ def contest(
     none_counts = all(isinstance(one, Fact) for one in said)
     parts = _by_first(judged, every) if either else {"comparisons": judged}
     return finding(
-        _best(parts.values() if either else [final]),
+        min(map(settled, parts.values() if either else [final]), key=BEST_FIRST.index),
         f"{what}: {'trained too briefly to decide' if none_counts else _counts(parts)}.",
         {"instances": len(sampled), "jobs": next(iter(setups.values())).jobs, **counted(final)},
         *_tables(duels, found, setups, signs, len(sampled)),
@@ -411,12 +411,6 @@ def contest(
         remark=remark,
         signs={} if none_counts else signs,
     )
-
-
-def _best(parts: Iterable[Sequence[Judged]]) -> Verdict:
-    """Return the best of the verdicts on each part."""
-    verdicts = {*map(settled, parts)}
-    return next(one for one in BEST_FIRST if one in verdicts)
 
 
 def _by_first(judged: Sequence[Judged], pairs: Iterable[str]) -> dict[str, list[Judged]]:

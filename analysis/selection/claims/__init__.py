@@ -1,7 +1,5 @@
 """Claims of the ESDP paper and its slides: theorems, Algorithm 2, gangs, tables and figures; and ours."""
 
-from __future__ import annotations
-
 from ...claim import Claim
 from . import algorithm, figures, gangs, ours, rules, tables, theory
 

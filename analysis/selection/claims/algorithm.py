@@ -292,8 +292,7 @@ def literal_table(given: Case) -> dict[tuple[int, tuple[int, ...], int], tuple[f
             value = max(before + float(given.sigma2[i]), kept)  # keeps the first where one is no number
             if value != kept:
                 x = x + np.eye(count)[i]
-                fits = (x @ given.demand <= state).all()
-                cells[s, state, i] = (value, x) if fits else (kept, handed_on)
+                cells[s, state, i] = (value, x) if (x @ given.demand <= state).all() else (kept, handed_on)
     return cells
 
 

@@ -23,7 +23,6 @@ from .readings import ESDP, OPEN, OTHERS, PLANS, Game, player, sweep
 from .theory import RHO, two_ports, two_ports_gap
 
 claim = Register("selection")
-HOLDS = Verdict.HOLDS
 
 PLANNED, ALONE = OPEN[:2], (*OPEN[:3], OPEN[5])
 """What :data:`.readings.PLANS` runs over, and what it does together with :data:`.readings.SIZES`."""
@@ -265,7 +264,7 @@ def greed(game: Game, seed: int, slots: Sequence[int]) -> float:
     return 100.0 * float(np.mean(shares))
 
 
-@claim("figure-8", "Fig. 8, Sec. 4.2", HOLDS, at_full=Why.SAMPLES, choices=ALONE)
+@claim("figure-8", "Fig. 8, Sec. 4.2", Verdict.HOLDS, at_full=Why.SAMPLES, choices=ALONE)
 def _figure_8(context: Context) -> Finding:
     """Of three g(t) the smallest, ln(t+1), is best; a smaller g means more exploitation.
 
@@ -361,7 +360,7 @@ def _figure_9(context: Context) -> Finding:
     )
 
 
-@claim("figure-10", "Fig. 10, Sec. 4.2", HOLDS, choices=(*ALONE, "missing in AOU or in per cent"))
+@claim("figure-10", "Fig. 10, Sec. 4.2", Verdict.HOLDS, choices=(*ALONE, "missing in AOU or in per cent"))
 def _figure_10(context: Context) -> Finding:
     """With more channels the solution space is larger and the optimum harder to find for ESDP.
 
@@ -387,8 +386,7 @@ def _figure_11(context: Context) -> Finding:
 
     A sweep over the ports, and as many channels by more servers.
     """
-    levels = {"8 ports": {}, "16 ports": {"ports": 16}, "80 servers": {"servers": 80}}
-    study = sweep(context, levels)
+    study = sweep(context, {"8 ports": {}, "16 ports": {"ports": 16}, "80 servers": {"servers": 80}})
     return study.finding(
         "With 8 or 16 ports ESDP is surely behind baselines only if it plans for all ports and few jobs "
         "arrive.",

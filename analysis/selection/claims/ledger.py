@@ -1,7 +1,5 @@
 """Every numbered item of the ESDP paper, its other statements, and the claims about them or why none."""
 
-from __future__ import annotations
-
 DEFINES = "defines"
 
 LEDGER: dict[str, tuple[str, ...] | str] = {

@@ -157,8 +157,7 @@ def _beyond_the_paper(context: Context) -> Finding:
     setup, sampled = Setup(slots=context.pick(40, 200, 300)), apart(context, 3, 8, 10)
     changes = SCARCE | context.pick({}, {}, LONG)
     scenarios = {name: partial(replace, **change) for name, change in changes.items()}
-    players = (ESDP_LN, *KNOWING.values())
-    study = Study.run(context, PER_SLOT, players, {"": setup}, sampled, scenarios)
+    study = Study.run(context, PER_SLOT, (ESDP_LN, *KNOWING.values()), {"": setup}, sampled, scenarios)
 
     def saved(found: Mapping[str, np.ndarray], who: str) -> Any:
         """Return by how many per cent of ESDP's mean regret that of another one is less."""
