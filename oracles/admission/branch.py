@@ -68,12 +68,16 @@ PENALTY = 4.0
 
 ONE = np.ones(1)
 
+ELSEWHERE = -1
+"""In place of the first equal machine: what a machine holds is found elsewhere."""
+
 Used = dict[int, list[tuple[Any, float]]]
 Choices = list[tuple[float, tuple[int, ...], int]]
 """How much is at stake, and what is limited to n at most, or to more."""
 
 Limits = dict[tuple[int, ...], tuple[int, float]]
-"""From what to what the slot (job,) is in which a job is done, or its number of workers (job, slot)."""
+"""From what to what the slot (job,) is in which a job is done, or its number of workers (job, slot), or that
+of its workers (side 0) or servers (side 1) on a machine (job, slot, side, machine)."""
 
 
 def affordable(instance: AdmissionInstance) -> bool:
@@ -130,7 +134,7 @@ class Run(NamedTuple):
 
 
 class Filling(NamedTuple):
-    """What runs on a machine in a slot."""
+    """What runs on a machine in a slot, besides what has to run there."""
 
     machine: int
     counts: tuple[tuple[int, int], ...]  # pairs of a job and how many
@@ -150,10 +154,11 @@ class _Node(NamedTuple):
 class Branching(ABC):
     """The search for a tree whose leaves are closed by prices, and the prices so far.
 
-    A tree is the number of prices, or a list (job, n, tree, tree) or (job, slot, n, tree, tree): the slot in
-    which a job is done, or its workers in a slot, are at most n, or more. Of many jobs, the first node begins
-    at prices of ``capacity``.
+    A tree is the number of prices, or a list (*what, n, tree, tree): what :data:`Limits` are on is at most n,
+    or more; on machines only if ``split``. Of many jobs, the first node begins at prices of ``capacity``.
     """
+
+    split = False
 
     def __init__(self, instance: AdmissionInstance, budget: Budget, capacity: Priced | None = None) -> None:
         self.instance, self.budget = instance, budget
@@ -177,7 +182,7 @@ class Branching(ABC):
     @cached_property
     def program(self) -> Program:
         """The linear program, at some node."""
-        return Program(self.instance)
+        return Program(self.instance, split=self.split)
 
     @property
     @abstractmethod
@@ -312,13 +317,13 @@ class Program:
 
     Columns are runs of jobs and fillings of machines; rows are::
 
-    sum of what runs - sum of what is filled <= 0        for every side, slot and job
+    sum of what runs - sum of what is filled <= what has to run there, for every side, slot and job
     sum of the runs of a job <= 1                        = 1 if it has to be done
     sum of the fillings of a machine in a slot <= 1
     """
 
-    def __init__(self, instance: AdmissionInstance) -> None:
-        setting = instance.setting
+    def __init__(self, instance: AdmissionInstance, *, split: bool = False) -> None:
+        setting, self._split = instance.setting, split
         self._horizon, self._jobs = setting.horizon, len(instance.jobs)
         self._size = 2 * self._horizon * self._jobs
         sides = (
@@ -330,7 +335,7 @@ class Program:
                 np.array([room(job) for job in instance.jobs]).reshape(self._jobs, len(units)).T.copy(),
                 needs.astype(np.float64),
                 units.astype(np.float64),
-                _first_equal(units),
+                np.tile(_first_equal(units), (self._horizon, 1)),
                 np.zeros((self._horizon, len(units), self._jobs), dtype=np.int64),
             )
             for units, needs, room in sides
@@ -357,6 +362,8 @@ class Program:
         )
         self._most = np.fromiter(most, np.int64, self._jobs)
         self.steps = 0  # of the search for the best fillings, so far
+        self._equal = [first.copy() for *_, first, _ in self._arrays]
+        self._moved: list[int] = []  # rows of what has to run on machines
         self._known: set[Any] = set()
         self._columns: list[Run | Filling] = []
         # Of the columns that are runs, up to so many: place, job and the slot in which it is done; workers.
@@ -372,6 +379,7 @@ class Program:
         )
         for i in range(self._jobs):  # what a job that has to be done costs if it cannot be
             self._highs.addCol(-PENALTY * self._jobs, 0.0, 0.0, 1, np.array([self._size + i], np.int32), ONE)
+        self._limit({})
 
     def basis(self) -> Any:
         """Return where HiGHS has ended."""
@@ -395,18 +403,51 @@ class Program:
         self._highs.changeColsBounds(len(upper), index, np.zeros(len(upper)), upper)
         for i, must in enumerate(self._must):
             self._highs.changeRowBounds(self._size + i, 1.0 if must else -math.inf, 1.0)
+        held = np.zeros((2, self._horizon, self._jobs))
+        for (side, t, _), (_, _, least) in self._here.items():
+            held[side, t] += least
+        rows = np.flatnonzero(held)
+        for row in {*self._moved, *rows.tolist()}:
+            self._highs.changeRowBounds(row, -math.inf, held.flat[row])
+        self._moved = rows.tolist()
 
     def _limit(self, limits: Limits) -> None:
         """Note what jobs may do within limits."""
         self._done = [limits.get((i,), (0, math.inf)) for i in range(self._jobs)]
         self._low = np.zeros((self._horizon, self._jobs), dtype=np.int64)
         self._high = np.tile(self._most, (self._horizon, 1))
-        for (i, *slot), (least, most) in limits.items():
-            for t in slot:
-                self._low[t - 1, i], self._high[t - 1, i] = least, min(most, self._high[t - 1, i])
+        self._here: dict[tuple[int, int, int], tuple[np.ndarray, np.ndarray, np.ndarray]] = {}
+        for (*_, first, _), equal in zip(self._arrays, self._equal, strict=True):
+            first[:] = equal
+        for (i, *what), (least, most) in limits.items():
+            if len(what) == 1:
+                t = what[0] - 1
+                self._low[t, i], self._high[t, i] = least, min(most, self._high[t, i])
+            elif what:
+                self._hold(i, what, least, most)
         self._must = [
             bool(self._low[:, i].any()) or self._done[i][1] <= self._horizon for i in range(self._jobs)
         ]
+
+    def _hold(self, i: int, what: list[int], least: int, most: float) -> None:
+        """Note how many of a job have to run on a machine at least, and what then has room there besides."""
+        slot, side, h = what
+        rooms, needs, has, first, _ = self._arrays[side]
+        key = side, slot - 1, h
+        room, left, held = self._here.setdefault(
+            key, (rooms[h].copy(), has[h].copy(), np.zeros_like(rooms[h]))
+        )
+        room[i], held[i] = min(room[i], most) - least, least
+        left -= least * needs[i]
+        alone = first[slot - 1] == ELSEWHERE
+        first[slot - 1] = np.where(alone, ELSEWHERE, np.arange(len(has)))
+        first[slot - 1, h] = ELSEWHERE
+
+    def _full(self) -> bool:
+        """Return whether more has to run on some machine than it holds."""
+        return any(
+            room.min(initial=0) < 0 or left.min(initial=0.0) < 0.0 for room, left, _ in self._here.values()
+        )
 
     def _forbidden(self) -> np.ndarray:
         """Return the places of the columns that do not keep the limits of the node."""
@@ -420,7 +461,16 @@ class Program:
         (place, job, done), (least, most) = self._facts.T, np.array(self._done).reshape(-1, 2).T
         low, high = self._low.T[job], self._high.T[job]
         kept = ((low <= self._workers) & (self._workers <= high)).all(axis=1)
-        return np.asarray(place[~(kept & (least[job] <= done) & (done <= most[job]))])
+        out = [place[~(kept & (least[job] <= done) & (done <= most[job]))]]
+        for number, one in enumerate(self._columns if self._here else []):
+            side, h, t = self._machines[one.machine] if isinstance(one, Filling) else (0, 0, -1)
+            if (side, t, h) in self._here:
+                room, left, _ = self._here[side, t, h]
+                counts = np.zeros_like(room)
+                counts[[i for i, _ in one.counts]] = [n for _, n in one.counts]
+                if (counts > room).any() or (counts @ self._arrays[side][1] > left).any():
+                    out.append(np.array([number]))
+        return np.concatenate(out)
 
     def answer(self, price: np.ndarray) -> tuple[float, int]:
         """Add the best runs and fillings at some prices; return the bound, and how many are new."""
@@ -442,6 +492,8 @@ class Program:
         Near the least number, a price per unit of an amount misses up to that for each unit.
         """
         self._limit(limits)
+        if self._full():
+            return None
         price = price / self._unit
         gains = [self._best_run(i, price)[0] for i in range(self._jobs)]
         if min(gains, default=0.0) == -math.inf:
@@ -456,6 +508,10 @@ class Program:
     def _fill(self, price: np.ndarray) -> float:
         """Find the best filling of every machine; return a bound of what all are paid; both in units."""
         sides = [kernels.fill_all(one, *arrays) for one, arrays in zip(price, self._arrays, strict=True)]
+        for (side, t, h), (room, left, held) in self._here.items():
+            (_, needs, _, _, filled), one = self._arrays[side], price[side, t]
+            paid, steps = kernels.fill(one, room, needs, left, kernels.MOST_TRIES, filled[t, h])
+            sides.append((paid + math.fsum(one * held), steps))
         self.steps += sum(steps for _, steps in sides)
         return sum(paid for paid, _ in sides)
 
@@ -587,7 +643,7 @@ class Program:
     def branch(self) -> tuple[tuple[int, ...], int] | None:
         """Return what is not decided in the solution, and the n between whose sides it is split."""
         runs = self._used(Run)
-        for choices in (self._rare(runs), self._late(runs), self._torn(runs)):
+        for choices in (self._rare(runs), self._late(runs), self._torn(runs), self._shared(runs)):
             if choices:
                 _, key, n = max(choices, key=lambda choice: choice[0])
                 return (key, n) if self._must[key[0]] else (key[:1], self._horizon)
@@ -625,4 +681,23 @@ class Program:
             if len(pairs) > 1 and spread[t] > FRACTION:
                 n = int(min(max(mean[t], counts[:, t].min()), counts[:, t].max() - 1))
                 found.append((float(spread[t]), (i, t + 1), n))
+        return found
+
+    def _shared(self, runs: Used) -> Choices:
+        """Return the machines on which jobs have several numbers: how different these are."""
+        found: Choices = []
+        for m, pairs in (self._used(Filling) if self._split else {}).items():
+            side, h, t = self._machines[m]
+            weights = np.array([x for _, x in pairs])
+            counts = np.zeros((len(pairs), self._jobs))
+            for row, (filling, _) in zip(counts, pairs, strict=True):
+                row[[i for i, _ in filling.counts]] = [n for _, n in filling.counts]
+            counts[:, [i for i in range(self._jobs) if i not in runs]] = 0.0  # whatever of them is there
+            mean = weights @ counts  # nothing runs in what is left of the slot
+            spread = (weights @ counts**2 - mean**2) / np.maximum(1.0, counts.max(axis=0)) ** 2
+            i = int(spread.argmax())
+            if spread[i] > FRACTION:
+                held = self._here[side, t, h][2][i] if (side, t, h) in self._here else 0
+                n = int(held) + int(min(mean[i], counts[:, i].max() - 1))
+                found.append((float(spread[i]), (i, t + 1, side, h), n))
         return found

@@ -184,15 +184,17 @@ def fill_all(prices, rooms, needs, has, first, fillings):  # type: ignore[no-unt
     """Write the best filling of every machine in every slot, shape (T, H, I); return a bound, and steps.
 
     Prices have the shape (T, I), ``rooms`` (H, I), ``needs`` (I, R), and ``has`` (H, R); ``first`` is the
-    first machine that is equal, shape (H,). Slots are added up one by one: of millions of equal terms in one
-    sum all would be rounded the same way.
+    first machine that is equal, shape (T, H), or below 0 if nothing is to be found for a machine. Slots are
+    added up one by one: of millions of equal terms in one sum all would be rounded the same way.
     """
-    total, taken, each = 0.0, 0, np.empty(first.size)
+    total, taken, each = 0.0, 0, np.zeros(first.shape[1])
     for t in range(prices.shape[0]):
         paid = 0.0
-        for h in range(first.size):
-            if first[h] < h:
-                each[h], fillings[t, h] = each[first[h]], fillings[t, first[h]]
+        for h in range(each.size):
+            if first[t, h] < 0:
+                continue
+            if first[t, h] < h:
+                each[h], fillings[t, h] = each[first[t, h]], fillings[t, first[t, h]]
             else:
                 tries = max(FEW_TRIES, min(MOST_TRIES, ALL_TRIES - taken))
                 each[h], more = fill(prices[t], rooms[h], needs, has[h], tries, fillings[t, h])

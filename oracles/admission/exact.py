@@ -68,7 +68,9 @@ def _power_of_two(n: int) -> bool:
 
 
 class Tree(Branching):
-    """Branch and price, which offers what it meets."""
+    """Branch and price, which offers what it meets. Unlike the checker it knows limits on machines."""
+
+    split = True
 
     def __init__(self, best: Best) -> None:
         super().__init__(best.instance, best.budget, best.certificate)

@@ -7,6 +7,7 @@ from types import SimpleNamespace
 from typing import Any
 from unittest.mock import patch
 
+import hypothesis
 import numpy as np
 import pytest
 from hypothesis import given
@@ -288,6 +289,99 @@ def test_a_tree_proves_what_its_leaves_prove(instance: AdmissionInstance, gap: f
     each = [search.bound(number, limits) for number, limits in leaves(tree)]
     assert search.proved(lambda: False) == max(each)
     assert search.proved(lambda: True) >= max(each) * (1.0 - 1e-9)
+
+
+def every_decision(instance: AdmissionInstance) -> list[tuple[np.ndarray, np.ndarray, float]]:
+    """All decisions of one slot: workers (I, H), servers (I, K), and what they earn."""
+    setting, jobs, found = instance.setting, range(len(instance.jobs)), []
+    rooms = [
+        np.array([room(job) for job in instance.jobs]) for room in (setting.worker_room, setting.server_room)
+    ]
+    hypothesis.assume(math.prod(int(n) + 1 for room in rooms for n in room.flat) <= 1000)
+    every = [
+        [np.reshape(counts, room.shape) for counts in itertools.product(*(range(n + 1) for n in room.flat))]
+        for room in rooms
+    ]
+    for workers, servers in itertools.product(*every):
+        runs = workers.sum(axis=1).astype(int)
+        earned = [instance.jobs[i].utility(0) if runs[i] >= instance.jobs[i].work else 0.0 for i in jobs]
+        ends = all(runs[i] in (0, instance.jobs[i].work) for i in jobs)
+        able = all(n <= job.chunks for n, job in zip(runs, instance.jobs, strict=True))
+        enough = able and all(
+            instance.jobs[i].servers_for[n] <= servers[i].sum() <= n for i, n in enumerate(runs)
+        )
+        sides = (
+            (workers, instance.worker_needs, setting.worker_units),
+            (servers, instance.server_needs, setting.server_units),
+        )
+        if ends and enough and all((one.T @ needs <= units).all() for one, needs, units in sides):
+            found.append((workers, servers, math.fsum(earned)))
+    return found
+
+
+@given(instances(min_jobs=1, max_jobs=2, max_horizon=1, max_chunks=2), SEEDS, st.integers(1, 3))
+@hypothesis_settings(max_examples=300, deadline=None)
+def test_limits_on_machines_keep_all_that_keeps_them(
+    instance: AdmissionInstance, seed: int, count: int
+) -> None:
+    """Prices bound whatever keeps the limits of a leaf."""
+    rng, jobs = np.random.default_rng(seed), len(instance.jobs)
+    hypothesis.assume(jobs > 0)
+    machines = [len(instance.setting.worker_units), len(instance.setting.server_units)]
+    limits: branch.Limits = {}
+    for _ in range(count):
+        side = int(rng.integers(0, 2))
+        if machines[side]:
+            key = int(rng.integers(0, jobs)), 1, side, int(rng.integers(0, machines[side]))
+            limits[key] = [(0, int(rng.integers(0, 2))), (int(rng.integers(1, 3)), math.inf)][
+                int(rng.integers(0, 2))
+            ]
+    price = rng.integers(0, 3, (2, 1, jobs)) * max(job.utility(0) for job in instance.jobs) / 4.0
+    kept = [
+        earned
+        for *sides, earned in every_decision(instance)
+        if all(least <= sides[side][i, h] <= most for (i, _, side, h), (least, most) in limits.items())
+    ]
+    bound = Program(instance).bound(price, limits)
+    if kept:
+        assert bound is not None
+        assert max(kept) <= bound
+
+
+@pytest.mark.parametrize("side", [0, 1])
+@pytest.mark.parametrize(
+    ("limit", "jobs"), [((0, 0), 1), ((0, 1), 2), ((1, math.inf), 2), ((2, math.inf), None)]
+)
+def test_what_has_to_run_on_a_machine_is_paid_and_takes_room(
+    side: int, limit: tuple[int, float], jobs: int | None
+) -> None:
+    instance = alike(2, 5e8)
+    limits: branch.Limits = {(0, 1, side, 0): limit}
+    price = np.zeros((2, 1, 2))
+    price[side] = [job.utility(0) for job in instance.jobs]  # jobs gain nothing, machines are paid all
+    paid = None if jobs is None else pytest.approx(price[side, 0, -jobs:].sum(), rel=1e-9)
+    assert Program(instance).bound(price, limits) == paid
+
+
+def test_machines_that_are_filled_in_parts_are_branched_upon() -> None:
+    """Two machines hold halves of two fillings each, which is all of every job; none holds half a job."""
+    apart = [[(0, 2), (0, 3), (1, 2), (1, 3)], [(0, 1), (0, 3), (2, 1), (2, 3)]]  # on each of the machines
+    pairs = [(h, pair) for h in range(2) for pair in apart[h]]
+    job: dict[str, Any] = {"arrival": 1, "epochs": 1, "chunks": 1, "minibatches": 1, "minibatch_time": 1}
+    job |= {"gradient_size": 0, "worker_bandwidth": 1, "server_bandwidth": 1, "server_demand": [0] * 8}
+    job |= {"utility": {"priority": 1, "decay": 0, "target": 0}}  # earns 1/2
+    instance = AdmissionInstance(
+        horizon=1,
+        resources=[f"r{r}" for r in range(8)],
+        worker_servers=[[1 if h == own else 2 for h, _ in pairs] for own in range(2)],
+        parameter_servers=[[0] * 8],
+        jobs=[job | {"worker_demand": [int(i in pair) for _, pair in pairs]} for i in range(4)],
+    )
+    optimum = offline(instance, gap=1e-9)
+    assert optimum.value == pytest.approx(1.5)
+    assert optimum.why_stopped in (WhyStopped.PROVED, WhyStopped.GAP_REACHED)
+    _, proof = of_schedule(instance, optimum)  # whose checker knows no such branches
+    assert all(len(what) < 3 for _, limits in leaves(proof["tree"]) for what in limits)
 
 
 @given(TINY, st.integers(1, 4))
