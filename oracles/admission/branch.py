@@ -439,6 +439,8 @@ class Program:
         )
         room[i], held[i] = min(room[i], most) - least, least
         left -= least * needs[i]
+        fits = np.floor_divide(left, needs, out=np.full(needs.shape, np.inf), where=needs > 0.0).min(axis=1)
+        room[:] = np.minimum(room, fits)
         alone = first[slot - 1] == ELSEWHERE
         first[slot - 1] = np.where(alone, ELSEWHERE, np.arange(len(has)))
         first[slot - 1, h] = ELSEWHERE

@@ -363,6 +363,18 @@ def test_what_has_to_run_on_a_machine_is_paid_and_takes_room(
     assert Program(instance).bound(price, limits) == paid
 
 
+def test_what_has_to_run_leaves_no_room_for_what_does_not_fit_beside_it() -> None:
+    """Of a resource of which nothing is left, nobody takes a share."""
+    program, price = Program(crowded(12, 1, equal=True)), np.ones((2, 4, 12))
+    needs = program._arrays[0][1]
+    left = program._arrays[0][2][0] - needs[0]
+    limits: branch.Limits = {(0, 1, 0, 0): (1, math.inf)}
+    program._limit(limits)
+    room, *_ = program._here[0, 0, 0]
+    assert (room == [min(np.append(left // need, 2 if i == 0 else 3)) for i, need in enumerate(needs)]).all()
+    assert math.isfinite(program.bound(price, limits) or math.nan)
+
+
 def test_machines_that_are_filled_in_parts_are_branched_upon() -> None:
     """Two machines hold halves of two fillings each, which is all of every job; none holds half a job."""
     apart = [[(0, 2), (0, 3), (1, 2), (1, 3)], [(0, 1), (0, 3), (2, 1), (2, 3)]]  # on each of the machines
