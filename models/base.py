@@ -45,6 +45,9 @@ else:
 
 FORMAT_VERSION = 1
 
+GZIPPED = b"\x1f\x8b"
+"""What gzipped files begin with."""
+
 MOST_BYTES = 2**28
 """The most that is read from a file, 256 MiB once it is unpacked."""
 
@@ -379,7 +382,11 @@ def read_bytes(path: Path) -> bytes:
     """
     try:
         with regular(path).open("rb") as stream:
-            data = (gzip.GzipFile(fileobj=stream) if path.suffix == ".gz" else stream).read(MOST_BYTES + 1)
+            packed = stream.peek(len(GZIPPED))[: len(GZIPPED)] == GZIPPED
+            if packed != (path.suffix == ".gz"):
+                what, must = ("gzipped", "must") if packed else ("not gzipped", "must not")
+                raise InputError(f"{path}: cannot be read: it is {what}, so its name {must} end in .gz")
+            data = (gzip.GzipFile(fileobj=stream) if packed else stream).read(MOST_BYTES + 1)
     except (OSError, EOFError, zlib.error) as error:
         damaged = "" if getattr(error, "strerror", None) else "damaged gzip data: "
         raise InputError(f"{path}: cannot be read: {damaged}{reason(error)}") from error

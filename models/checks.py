@@ -6,7 +6,7 @@ import difflib
 import math
 import re
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from itertools import chain
 from numbers import Integral, Real
@@ -30,6 +30,12 @@ class ClairvoyantError(Exception):
 
 class InputError(ClairvoyantError, ValueError):
     """Input that cannot be used: it names the field, the index and the value, before any work is done."""
+
+
+class ShapeError(InputError):
+    """Numbers in another shape; ``axes`` names those of its axes whose lengths something else has said."""
+
+    axes: Sequence[str] = ()
 
 
 def did_you_mean(name: object, known: Iterable[str]) -> str:
@@ -136,7 +142,7 @@ def numbers(
     if array.ndim != len(shape) or any(n not in (None, m) for n, m in zip(shape, array.shape, strict=True)):
         expected = " x ".join("n" if n is None else str(n) for n in shape)
         got = " x ".join(map(str, array.shape)) or "a single number"
-        raise InputError(f"{field}: shape {got} does not fit, expected {expected}")
+        raise ShapeError(f"{field}: shape {got} does not fit, expected {expected}")
     if not _sound(array, low, high, integer):
         ok = np.isfinite(array) & (array >= low) & (array <= high)
         if integer:

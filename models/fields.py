@@ -20,6 +20,7 @@ import numpy as np
 from .checks import (
     MOST_WHOLE,
     InputError,
+    ShapeError,
     choose,
     need,
     numbers,
@@ -133,7 +134,11 @@ class Number(Kind):
     def _array(self, value: Any, where: str, axes: tuple[str | int, ...], sizes: Sizes) -> np.ndarray:
         shape = tuple(sizes.get(n) if isinstance(n, str) else n for n in axes)
         high = self._highest(sizes)
-        array = numbers(value, where, shape, low=self.low, high=high, integer=self.integer)
+        try:
+            array = numbers(value, where, shape, low=self.low, high=high, integer=self.integer)
+        except ShapeError as error:
+            error.axes = [str(n) for n in axes if n in sizes]
+            raise
         if self.above:
             refuse_first(array == self.low, array, where, f"is not above {self.low:g}")
         if self.least:
@@ -312,10 +317,18 @@ class Record(Kind):
 
     def reader(self, sizes: Sizes) -> Callable[[str, Any], Any]:
         """Return what reads the value of a field by its name, for constructors; None is what is left out."""
-        null = {one.name for one in self.fields if one.null}
+        null, before = {one.name for one in self.fields if one.null}, dict[str, str]()
 
         def read(name: str, value: Any) -> Any:
-            return None if value is None and name in null else self._kinds[name].read(value, name, sizes)
+            kind = self._kinds[name]
+            try:
+                found = None if value is None and name in null else kind.read(value, name, sizes)
+            except ShapeError as error:
+                told = (f"; {n} is {sizes[n]} by {before[n]}" for n in error.axes if n in before)
+                raise InputError(f"{error}{''.join(told)}") from error
+            for axis in (*getattr(kind, "axes", ()), getattr(kind, "axis", "")):
+                before.setdefault(axis, name)  # which has said how long it is
+            return found
 
         return read
 

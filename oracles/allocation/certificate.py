@@ -18,7 +18,7 @@ from ...models.allocation.gang import AllocationGangInstance
 from ...models.allocation.gang_bound import Prices
 from ...models.allocation.instance import AllocationInstance
 from ...models.allocation.setting import Setting
-from ...verify import AllocationGang, RejectedError, priced
+from ...verify import AllocationGang, RejectedError, numbers
 from ..base import Optimum
 from ..deep import unrolled
 
@@ -124,7 +124,7 @@ def of_gang(instance: AllocationGangInstance, optimum: Optimum[np.ndarray]) -> t
 def _as_proved(of: AllocationGang, prices: Prices, weights: np.ndarray, limits: dict[int, bool]) -> Prices:
     """Return the prices of a leaf, or none at all where they do not show that nothing is feasible."""
     if prices.empty:
-        of.prices = priced([_told(prices, weights)], **of.shapes)
+        of.prices = numbers([_told(prices, weights)], "prices", (1,), of.price)
         try:
             of.leaf(0, limits)
         except RejectedError:

@@ -27,7 +27,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
 from fractions import Fraction
-from functools import cache, lru_cache
+from functools import cache, lru_cache, partial
 from heapq import heappop, heappush
 from itertools import accumulate, product
 from operator import add, itemgetter, le, lt, mul, sub
@@ -143,14 +143,16 @@ WITHOUT_EFFECT, MINIMISED = {"problem", "version", "origin", "names", "ports"}, 
 FAMILIES, NOISES = ("linear", "log", "reciprocal", "poly"), ("clipped-normal", "bernoulli", "none")
 # the largest number of each kind, whole ones first
 WHOLE = {"b": 1, "h": 1e3, "c": 1e4, "d": 1e6, "w": 1e9, "n": 2**31, "t": 1e11, "i": 2**53, "z": 1e300}
-LARGEST = WHOLE | {"u": 1.0, "x": 10.0, "s": 1e6, "g": 1e9, "a": 1e50, "f": 1e300}
+LARGEST = WHOLE | {"u": 1.0, "x": 10.0, "s": 1e6, "g": 1e9, "a": 1e50, "f": 1e300, "q": 1e300}
 
 
 def read_object(path: str) -> dict[str, Any]:
     """Return the JSON object in a file, no name of which stands twice."""
     try:
-        with (gzip.open if path.endswith(".gz") else open)(path, "rb") as stream:
-            text = stream.read(MOST_BYTES + 1)
+        with open(path, "rb") as file:  # noqa: PTH123
+            packed = file.peek(2)[:2] == b"\x1f\x8b"
+            need(packed == path.endswith(".gz"), f"{path}: its name must {'not ' * (not packed)}end in .gz")
+            text = (gzip.GzipFile(fileobj=file) if packed else file).read(MOST_BYTES + 1)
         need(len(text) <= MOST_BYTES, f"{path}: more than {MOST_BYTES} bytes")
         data = json.loads(text.decode("utf-8"), object_pairs_hook=_without_doubles)
     except (OSError, EOFError, MemoryError, ValueError, RecursionError, zlib.error) as error:
@@ -165,59 +167,52 @@ def _without_doubles(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return dict(pairs)
 
 
-def must(holds: bool, message: str) -> None:
+def must(holds: bool, message: str, error: type[Exception] = RejectedError) -> None:
     """Reject a certificate unless a step holds."""
     if not holds:
-        raise RejectedError(message)
+        raise error(message)
 
 
-def need(holds: bool, message: str) -> None:
-    """Refuse what is not an instance or a certificate."""
-    if not holds:
-        raise UnreadableError(message)
+need = partial(must, error=UnreadableError)  # refuses what is not an instance or a certificate
 
 
-def numbers(rows: Any, name: str, shape: Sequence[int | str], kind: str = "f") -> Any:
+# The kind of a number is a letter, or the largest whole number; that of a row the kinds of its entries; that
+# of an object, or of other rows, a dictionary of shapes and kinds by name or place.
+
+
+def numbers(rows: Any, name: str, shape: Sequence[int | str], kind: Any = "f") -> Any:
     """Return a number of a kind, at least 0, or lists in a shape, or of "rows": whole numbers, or doubles."""
-    whole, most = kind in WHOLE, LARGEST[kind]
+    if isinstance(kind, (dict, list)) and not shape:
+        known = dict(enumerate(zip(kind, strict=True))) if isinstance(kind, list) else kind
+        of = dict(enumerate(rows)) if isinstance(rows, list) else rows
+        need(isinstance(of, dict) and of.keys() == known.keys(), f"{name}: its parts are not {[*known]}")
+        return [numbers(of[x], f"{name}[{x!r}]", one, last) for x, (*one, last) in known.items()]
+    whole, most = type(kind) is int or f"{kind}" in WHOLE, LARGEST.get(f"{kind}", kind)
     if shape:
         need(isinstance(rows, list) and shape[0] in (len(rows), "rows"), f"{name}: not a list of {shape[0]}")
         if len(shape) == 1 and whole and {*map(type, rows)} == {int} and 0 <= min(rows) <= max(rows) <= most:
             return rows  # as most are
-        return [numbers(row, name, shape[1:], kind) for row in rows]
+        return [numbers(row, f"{name}[{i}]", shape[1:], kind) for i, row in enumerate(rows)]
     if type(rows) not in (int, float)[: 2 - whole] or not 0 <= rows <= most:
         raise UnreadableError(f"{name}: {rows!r:.40} is not a {'whole ' * whole}number from 0 to {most:.16g}")
-    return rows if whole else float(rows) + 0.0
+    return rows if whole else Fraction(float(rows)) if kind == "q" else float(rows) + 0.0
 
 
-def decimals(rows: Any, unit: int) -> Any:
-    """Return amounts, or nested lists of them, in multiples of 1 / unit, by their shortest decimals."""
-    if isinstance(rows, list):
-        return [decimals(row, unit) for row in rows]
-    found = Fraction(repr(rows)) * unit
-    need(0 <= found <= 10**15 and found.denominator == 1, f"{rows!r:.40}: too large, or too many decimals")
+def decimals(x: float, unit: int) -> int:
+    """Return an amount in multiples of 1 / unit, by its shortest decimal."""
+    found = Fraction(repr(x)) * unit
+    need(0 <= found <= 10**15 and found.denominator == 1, f"{x!r:.40}: too large, or too many decimals")
     return int(found)
 
 
-def exact(rows: Any) -> Any:
-    """Return doubles, or nested lists of them, as the fractions that they are."""
-    return [exact(row) for row in rows] if isinstance(rows, list) else Fraction(rows)
+def changed(rows: Any, how: Callable[[Any], Any]) -> Any:
+    """Return a value changed, or nested lists of them."""
+    return [changed(row, how) for row in rows] if isinstance(rows, list) else how(rows)
 
 
 def multiples(x: Any, scale: int) -> Any:
     """Return fractions, or nested lists of them, in whole multiples of 1 / scale, rounded down."""
     return [multiples(y, scale) for y in x] if isinstance(x, list) else x.numerator * scale // x.denominator
-
-
-def read(rows: Any, name: str, shape: Sequence[int]) -> Any:
-    """Return a double of at least 0, or nested lists of them in a shape, as fractions."""
-    return exact(numbers(rows, name, shape))
-
-
-def priced(uses: Any, **shapes: Sequence[int]) -> list[list[Any]]:
-    """Return the prices to which a tree refers, an object for each leaf, in the order of ``shapes``."""
-    need(all(use.keys() == shapes.keys() for use in uses), f"proof.prices: not {', '.join(shapes)}")
-    return [[read(use[name], name, shape) for name, shape in shapes.items()] for use in uses]
 
 
 def flat(rows: Any) -> Iterator[Any]:
@@ -242,7 +237,7 @@ class Instance:
             head, _, below = name.partition(".")
             rows: Any = data.get(head, {}).get(below) if below else data.get(head)
             need(rows is not None or kind[1:] != "", f"{name}: missing")
-            given[name] = rows = _places(rows) if name == "utility.kind" else rows
+            given[name] = rows = changed(rows, FAMILIES.index) if name == "utility.kind" else rows
             for axis in "" if rows is None else axes:
                 self.sizes.setdefault(axis, len(rows))
                 if not rows:
@@ -256,9 +251,8 @@ class Instance:
             shape = [self.sizes[axis] for axis in axes]
             rows = [0.0] * shape[0] if given[name] is None and kind[1:] == "0" else given[name]
             need(kind != "k" or rows in NOISES, f"{name}: not one of {', '.join(NOISES)}")
-            plain = rows is None or kind in ("", "k")
-            need(axes != "" or kind not in WHOLE or type(rows) is int, f"{name}: not a whole number")
-            self.fields[name] = rows if plain else numbers(rows, name, shape, kind[0])
+            read = rows is not None and kind not in ("", "k")
+            self.fields[name] = numbers(rows, name, shape, kind[0]) if read else rows
         pairs = self.fields[form[0][0]] if form[0][1] == "E2" else []
         need(len({*map(tuple, pairs)}) == len(pairs), f"{form[0][0]}: a pair stands twice")
         order = sorted(range(len(pairs)), key=lambda i: (pairs[i][by], pairs[i][1 - by]))
@@ -285,11 +279,6 @@ class Instance:
             else:
                 hasher.update(json.dumps(value).encode())
         return hasher.hexdigest()[:16]
-
-
-def _places(names: Any) -> Any:
-    """Return the places of names, in nested lists, among the families of utilities."""
-    return [_places(name) for name in names] if isinstance(names, list) else FAMILIES.index(names)
 
 
 # Allocation: prices of devices, and conjugates of the utilities
@@ -350,8 +339,10 @@ class Allocation(Instance):
         at, (self.L, self.R, self.K) = self.fields, (self.sizes[axis] for axis in "LRK")
         self.edges, self.arrivals = at["edges"], at["arrivals"]
         names = ("demand", "capacity", "overhead", "utility.alpha")
-        self.demand, self.capacity, self.overhead, self.alpha = (exact(at[name]) for name in names)
-        self.kinds = [[FAMILIES[k] for k in row] for row in at["utility.kind"]]
+        self.demand, self.capacity, self.overhead, self.alpha = (
+            changed(at[name], Fraction) for name in names
+        )
+        self.kinds = changed(at["utility.kind"], FAMILIES.__getitem__)
         self.counts = [sum(row[port] for row in self.arrivals) for port in range(self.L)]
 
     def value(self, counts: Sequence[int], y: Any) -> Fraction:
@@ -395,9 +386,9 @@ def check_allocation(data: dict[str, Any], oracle: str, decision: Any, proof: An
     cases = [(of.counts, 1)]
     if oracle == "dynamic":
         cases = [(list(row), times) for row, times in sorted(Counter(map(tuple, of.arrivals)).items())]
-    decisions = read(decision, "decision", (len(cases), len(of.edges), of.K))
-    w = read(proof["w"], "proof.w", (len(cases), of.L, of.K))
-    price = read(proof["price"], "proof.price", (len(cases), of.R, of.K))
+    decisions = numbers(decision, "decision", (len(cases), len(of.edges), of.K), "q")
+    w = numbers(proof["w"], "proof.w", (len(cases), of.L, of.K), "q")
+    price = numbers(proof["price"], "proof.price", (len(cases), of.R, of.K), "q")
     most, free = [of.demand[port] for port, _ in of.edges], zeros(of.L, of.K)
     value = bound = Fraction(0)
     for i, (counts, times) in enumerate(cases):
@@ -413,23 +404,23 @@ def check_allocation(data: dict[str, Any], oracle: str, decision: Any, proof: An
 # decision keeps the limits that ``sides`` gives for one of the two.
 
 
-def largest(node: Any, limits: dict[Any, Any], leaf: Callable[..., Any], sides: Callable[..., Any]) -> Any:
-    """Return the largest bound of a tree's leaves; ``None`` if nothing is feasible there."""
-    bounds, nodes = [], [(node, limits)]
+def largest(node: Any, limits: Any, leaf: Any, sides: Any, uses: int, name: str) -> Any:
+    """Return the largest bound of a tree's leaves, of ``uses`` prices; ``None`` if nothing is feasible."""
+    bounds, nodes = [], [(node, limits, name)]
     while nodes:
-        node, limits = nodes.pop()
-        if type(node) is int and node >= 0:
-            bounds.append(leaf(node, limits))
+        node, limits, name = nodes.pop()
+        if isinstance(node, list):
+            need(len(node) > 2, f"{name}: a node is no leaf and no branch")
+            below = enumerate(zip(node[-2:], sides(node[:-2], limits, name), strict=True), len(node) - 2)
+            nodes += [(one, limits | more, f"{name}[{i}]") for i, (one, more) in below][::-1]
         else:
-            need(isinstance(node, list) and len(node) > 2, "proof: a node is no leaf and no branch")
-            below = zip(node[-2:], sides(node[:-2], limits), strict=True)
-            nodes += [(one, limits | more) for one, more in below][::-1]
+            bounds.append(leaf(numbers(node, name, (), uses - 1), limits))
     return max((bound for bound in bounds if bound is not None), default=None)
 
 
-def off_or_on(what: Any, known: Iterable[int]) -> tuple[dict[int, bool], dict[int, bool]]:
+def off_or_on(known: Iterable[int], what: Any, _: Any, name: str) -> tuple[dict[int, bool], dict[int, bool]]:
     """Return the limits of the two sides where one of the known choices is decided."""
-    need(len(what) < 2 and type(what[0]) is int and what[0] in known, f"proof: no choice here: {what!r:.40}")
+    need(len(what) < 2 and type(what[0]) is int and what[0] in known, f"{name}: no choice here: {what!r:.40}")
     return {what[0]: False}, {what[0]: True}
 
 
@@ -475,10 +466,10 @@ class AllocationGang(Allocation):
         ports, self.minimum, self.prices = self.fields["task_port"], self.fields["minimum"], list[Any]()
         self.tasks = [[q for q, at in enumerate(ports) if at == port] for port in range(self.L)]
         self.pairs = [(e, q) for e, (port, _) in enumerate(self.edges) for q in self.tasks[port]]
-        self.ceiling, self.floor = exact(self.fields["task_demand"]), exact(self.fields["task_floor"])
+        self.ceiling, self.floor = (changed(self.fields[f"task_{x}"], Fraction) for x in ("demand", "floor"))
         self.most, self.able = self.ceiling, self.tasks
-        self.shapes = {"feasible": (), "w": (self.L, self.K), "price": (self.R, self.K)}
-        self.shapes |= dict.fromkeys(("more", "less"), (len(self.floor), self.K))
+        self.price = {"feasible": ("b",), "w": (self.L, self.K, "q"), "price": (self.R, self.K, "q")}
+        self.price |= dict.fromkeys(("more", "less"), (len(self.floor), self.K, "q"))
         for _ in range(CLIPS):
             before, near = (self.most, self.able), self._near()
             self.most = [list(map(min, row, near[port])) for row, port in zip(self.most, ports, strict=True)]
@@ -547,10 +538,12 @@ def check_allocation_gang(data: dict[str, Any], _: str, decision: Any, proof: An
     """Check y[pair][kind] as [numerator, denominator], and a tree of tasks and, numbered after them, jobs."""
     of = AllocationGang(data)
     pairs = numbers(decision, "decision", (len(of.pairs), of.K, 2), "z")
+    for i, row in enumerate(pairs):
+        need(all(below for _, below in row), f"decision[{i}]: {row!r:.40} divides by 0")
     value = of.earned([[Fraction(*parts) for parts in row] for row in pairs])
-    of.prices = priced(proof["prices"], **of.shapes)
-    choices = range(len(of.floor) + of.L)
-    bound = largest(proof["tree"], {}, of.leaf, lambda choice, _: off_or_on(choice, choices))
+    of.prices = numbers(proof["prices"], "proof.prices", ("rows",), of.price)
+    sides = partial(off_or_on, range(len(of.floor) + of.L))
+    bound = largest(proof["tree"], {}, of.leaf, sides, len(of.prices), "proof.tree")
     return Derived(of.digest, value, Fraction(bound or 0))
 
 
@@ -581,7 +574,7 @@ class Selection(Instance):
     def __init__(self, data: dict[str, Any]) -> None:
         super().__init__(data)
         at, self.gang = self.fields, data["problem"] == "selection-gang"
-        self.mean = exact(at["mean"])
+        self.mean = changed(at["mean"], Fraction)
         self.task = self.job = list(range(self.sizes["E"]))
         if self.gang:
             self.task, self.server = [q for q, _ in at["channels"]], [r for _, r in at["channels"]]
@@ -666,14 +659,14 @@ class Slot:
             return None
         return self.apart(on, off, left, *use) if isinstance(use, tuple) else self.leaf(on, off, left, use)
 
-    def tree(self, node: Any, prices: list[Any]) -> int:
+    def tree(self, node: Any, prices: list[Any], name: str) -> int:
         """Return the largest bound of a tree's leaves; a branch is [channel, tree without it, tree with]."""
 
         def leaf(number: int, limits: dict[int, bool]) -> int | None:
             on, off = ({e for e, is_on in limits.items() if is_on == side} for side in (True, False))
             return self.bound(on, off, prices[number])
 
-        return largest(node, {}, leaf, lambda what, _: off_or_on(what, self.usable)) or 0
+        return largest(node, {}, leaf, partial(off_or_on, self.usable), len(prices), name) or 0
 
     def table(self) -> int:
         """Return the optimum of ``selection``."""
@@ -694,20 +687,20 @@ class Slot:
 def check_selection(data: dict[str, Any], _: str, decision: Any, proof: Any) -> Derived:
     """Check the channels that are on in each pattern, and a tree, or "table", which needs no proof."""
     of = Selection(data)
-    server = (len(of.capacity), of.sizes["K"])
-    jobs = {"tasks": (of.sizes.get("Q", 0),), "jobs": (of.sizes["L"],)}
-    uses = proof["prices"]
-    prices = [priced([x], **jobs)[0] if type(x) is dict else read(x, "proof.prices", server) for x in uses]
+    apart = {"tasks": (of.sizes.get("Q", 0), "q"), "jobs": (of.sizes["L"], "q")}
+    how: Any = {list: ((len(of.capacity), of.sizes["K"]), "q"), dict: ((), apart)}
+    uses = [(use, how.get(type(use), how[list])) for use in proof["prices"]]
+    prices = [numbers(use, f"proof.prices[{i}]", *way) for i, (use, way) in enumerate(uses)]
     scale = max((x.denominator for x in (*of.mean, *flat(prices))), default=1)  # all of them are powers of 2
     each = zip(multiples(prices, scale), uses, strict=True)
-    whole = [tuple(rows) if isinstance(use, dict) else rows for rows, use in each]
+    whole = [tuple(rows) if isinstance(use, dict) else rows for rows, (use, _) in each]
     patterns = sorted(Counter(map(tuple, of.fields["arrivals"])).items())
     value = bound = 0
     need(len(patterns) == len(decision) == len(proof["trees"]), "decision, proof.trees: not one per pattern")
-    for (pattern, times), on, tree in zip(patterns, decision, proof["trees"], strict=True):
-        slot = Slot(of, pattern, scale)
-        value += times * slot.value(numbers(on, "decision", ("rows",), "z"))
-        bound += times * (slot.table() if tree == "table" and not of.gang else slot.tree(tree, whole))
+    for i, (pattern, times) in enumerate(patterns):
+        slot, tree, name = Slot(of, pattern, scale), proof["trees"][i], f"proof.trees[{i}]"
+        value += times * slot.value(numbers(decision[i], f"decision[{i}]", ("rows",), len(of.mean) - 1))
+        bound += times * (slot.table() if tree == "table" and not of.gang else slot.tree(tree, whole, name))
     return Derived(of.digest, Fraction(value, scale), Fraction(bound, scale))
 
 
@@ -727,7 +720,7 @@ CONTENT = ("horizon", "resources", "worker_servers", "parameter_servers", "jobs"
 COUNT = {"horizon": "c", "arrival": "c", "epochs": "w", "chunks": "c", "minibatches": "w"}
 RATES = ("minibatch_time", "gradient_size", "worker_bandwidth", "server_bandwidth")
 EARNS, EXP = ("priority", "decay", "target"), Context(60, Emin=-(10**6), Emax=10**6)
-MOST_FILLS = 2**9  # in so many steps the best that fills a machine is found, or what nothing exceeds
+MOST_FILLS = 2**17  # in so many steps the best that fills all machines is found, or what nothing exceeds
 
 
 def doubles(value: Any, whole: bool = False) -> Any:
@@ -747,33 +740,41 @@ def sigmoid(top: Fraction, x: Fraction) -> tuple[Fraction, Fraction]:
     return (low if x <= near else Fraction(0)), (high if x >= near else top)
 
 
-def within(items: list[Any], left: list[int], r: int) -> int:
-    """Return what (price, limit, needs) bring at most if parts of them count, and of needs only one."""
-    has = left[r]
-    for price, most, needs in sorted(items, key=lambda one: -((one[0] << 60) // max(1, one[2][r]))):
-        has -= most * needs[r]
-        if has < 0:  # at the rate of this one, whatever is sold at a better one brings more
-            more = (n * max(0, p * needs[r] - price * a[r]) for p, n, a in items)
-            return -(-(price * left[r] + sum(more)) // needs[r])
-    return sum(n * price for price, n, _ in items)
+def within(order: list[Any], kept: set[int], has: int) -> int:
+    """Return what (rate, place, price, limit, needs) bring at most, the best rates first, if parts count."""
+    total = 0
+    for _, place, price, most, a in order:
+        if place in kept:
+            if most * a > has:
+                return total - -price * has // a
+            total, has = total + most * price, has - most * a
+    return total
 
 
-def fullest(items: list[Any], left: list[int]) -> int:
-    """Return the most that whole (price, limit, needs) bring within ``left``, or a bound if it is far."""
-    # what nothing exceeds, with its sign turned; order; what may be added; what is left; what is brought
-    states, bound = [(-sum(n * p for p, n, _ in items), 0, 0, items, left, 0)], 0
-    for number in range(MOST_FILLS):
-        bound, _, _, items, left, brought = heappop(states)
-        if not items:
-            break
-        (price, limit, needs), *rest = items
+def fullest(items: list[Any], left: list[int], steps: int) -> tuple[int, int]:
+    """Return the most that whole (price, limit, needs) bring within ``left``, or a bound; and the steps."""
+    each, number = list(enumerate(items)), 0
+    orders = [sorted((Fraction(a[r], p), i, p, n, a[r]) for i, (p, n, a) in each) for r in range(len(left))]
+
+    def state(kept: list[int], left: list[int], brought: int) -> tuple[Any, ...]:
+        among = set(kept)
+        more = min(within(order, among, has) for order, has in zip(orders, left, strict=True))
+        # what nothing exceeds, with its sign turned; order; what may be added; what is left; what is brought
+        return -brought - more, -number, kept, left, brought
+
+    states = [state([*range(len(items))], left, 0)]
+    while states[0][2]:
+        _, _, kept, left, brought = states[0]
+        price, limit, needs = items[kept[0]]
         most = min([limit, *(has // a for has, a in zip(left, needs, strict=True) if a)])
+        if number + most >= steps:
+            break
+        heappop(states)
         for n in range(0 if any(needs) else most, most + 1):  # what needs nothing is in nobody's way
-            room, after = [has - n * a for has, a in zip(left, needs, strict=True)], brought + n * price
-            kept = [one for one in rest if all(map(le, one[2], room))]
-            more = min(within(kept, room, r) for r in range(len(room)))
-            heappush(states, (-after - more, -number, -n, kept, room, after))
-    return -bound
+            number, room = number + 1, [has - n * a for has, a in zip(left, needs, strict=True)]
+            rest = [i for i in kept[1:] if all(map(le, items[i][2], room))]
+            heappush(states, state(rest, room, brought + n * price))
+    return -states[0][0], number
 
 
 class Admission:
@@ -795,10 +796,10 @@ class Admission:
                 rows = list(flat(numbers(value, name, (len(value), width))))
                 text = f"({len(value)}, {width})f"
             hasher.update((name + text).encode() + struct.pack(f"<{len(rows)}d", *rows))
-        self.digest = hasher.hexdigest()[:16]
-        self.has = [decimals(content[name], 10**6) for name in CONTENT[2:4]]
+        self.digest, millionths = hasher.hexdigest()[:16], partial(decimals, unit=10**6)
+        self.has = [changed(content[name], millionths) for name in CONTENT[2:4]]
         sides = ("worker_demand", "server_demand")
-        self.needs = [[decimals(job[side], 10**6) for job in jobs] for side in sides]
+        self.needs = [[changed(job[side], millionths) for job in jobs] for side in sides]
         self.jobs, earned = [self._job(i, job) for i, job in enumerate(jobs)], list[Any]()
         for job in jobs:
             top, decay, target = (Fraction(numbers(job["utility"][x], x, (), "g")) for x in EARNS)
@@ -808,7 +809,7 @@ class Admission:
         least = min((high for one in earned for _, high in one), default=Fraction(1))
         scale = 2 ** max(0, BITS + least.denominator.bit_length() - least.numerator.bit_length())
         self.earned = [[(math.floor(a * scale), math.ceil(b * scale)) for a, b in one] for one in earned]
-        self.scale, self.prices = scale, list[Any]()
+        self.scale, self.prices, self.steps = scale, list[Any](), 0
         self.paid, self.best = cache(self._paid), cache(self._best)
 
     def _job(self, i: int, job: dict[str, Any]) -> tuple[Any, ...]:
@@ -831,8 +832,8 @@ class Admission:
         need(len(decision) == 2, "decision: not two lists of rows")
         counts, total = (Counter[Any](), Counter[Any]()), 0
         for side, rows in enumerate(decision):
-            used = Counter[Any]()
-            for t, i, h, n in numbers(rows, "decision", ("rows", 4), "z"):
+            used, form = Counter[Any](), ["z", len(self.jobs) - 1, len(self.has[side]) - 1, "z"]
+            for t, i, h, n in numbers(rows, f"decision[{side}]", ("rows",), form):
                 counts[side][i, t] += n
                 used.update({(t, h, r): n * a for r, a in enumerate(self.needs[side][i])})
             fits = all(n <= self.has[side][h][r] for (_, h, r), n in used.items())
@@ -849,13 +850,14 @@ class Admission:
         return total
 
     def _paid(self, number: int) -> int:
-        """Return the most that all machines are paid in all slots."""
-        total = 0
+        """Return the most that all machines are paid in all slots, or a bound."""
+        total, steps = 0, MOST_FILLS // (self.T * sum(map(len, self.has)) or 1)
         for side, rows in enumerate(self.has):
             for (h, left), prices in product(enumerate(rows), self.prices[number][side]):
                 every = zip(prices, (job[-1][side][h] for job in self.jobs), self.needs[side], strict=True)
                 items = sorted((one for one in every if one[0]), key=itemgetter(0), reverse=True)
-                total += fullest(items, left)
+                most, taken = fullest(items, left, steps)
+                total, self.steps = total + most, self.steps + taken
         return total
 
     def _best(self, number: int, i: int, limits: Any) -> int | None:
@@ -890,24 +892,20 @@ class Admission:
         parts = [self.paid(number), *(self.best(number, i, limit) for i, limit in enumerate(mine))]
         return None if None in parts else sum(part or 0 for part in parts)
 
-    def sides(self, what: Any, limits: dict[Any, Any]) -> tuple[dict[Any, Any], dict[Any, Any]]:
+    def sides(self, what: Any, limits: dict[Any, Any], name: str) -> tuple[dict[Any, Any], dict[Any, Any]]:
         """Return the limits of a job's last slot, or of its workers in a slot: at most n, and more."""
-        *key, n = what
-        need(len(key) in (1, 2) and type(n) is int, f"proof.tree: no branch: {what!r:.40}")
+        *key, n = numbers(what, name, (), [len(self.jobs) - 1, *[self.T][: len(what) - 2], "z"])
         least, most = limits.get(tuple(key), (0, math.inf))
         return {tuple(key): (least, min(most, n))}, {tuple(key): (max(least, n + 1), most)}
-
-    def take(self, prices: Any) -> None:
-        """Add lists [side][slot][job] of prices, rounded down."""
-        self.prices += multiples(exact(prices), self.scale)
 
 
 def check_admission(data: dict[str, Any], _: str, decision: Any, proof: Any) -> Derived:
     """Check rows of a schedule, and a tree with prices [side][slot][job]."""
     of = Admission(data)
-    of.take(numbers(proof["prices"], "proof.prices", ("rows", 2, of.T, len(of.jobs))))
-    value, bound = of.value(decision), largest(proof["tree"], {}, of.leaf, of.sides) or 0
-    return Derived(of.digest, Fraction(value, of.scale), Fraction(bound, of.scale))
+    prices = numbers(proof["prices"], "proof.prices", ("rows", 2, of.T, len(of.jobs)), "q")
+    of.prices = multiples(prices, of.scale)
+    bound = largest(proof["tree"], {}, of.leaf, of.sides, len(of.prices), "proof.tree") or 0
+    return Derived(of.digest, Fraction(of.value(decision), of.scale), Fraction(bound, of.scale))
 
 
 # Placement: prices of capacity over time, and a search through all decisions
@@ -964,8 +962,8 @@ class Placement(Instance):
         self.asked = [tuple(n * a for a in row) for n, row in zip(self.instances, self.need, strict=True)]
         self.all = tuple(map(sum, zip(*self.machines, strict=True)))
         self.times = numbers(proof["times"], "proof.times", ("rows",), "z")
-        need(self.times[0] == 0 and all(map(lt, self.times, self.times[1:])), "proof.times: not ascending")
-        prices = read(proof["prices"], "proof.prices", (len(self.times) - 1, 3))
+        need(self.times[:1] == [0] and all(map(lt, self.times, self.times[1:])), "proof.times: not ascending")
+        prices = numbers(proof["prices"], "proof.prices", (len(self.times) - 1, 3), "q")
         self.scale = max((p.denominator for p in flat(prices)), default=1)
         whole = multiples(prices, self.scale)
         self.tables = {asked: self._table(asked, whole) for asked in {self.all, *self.asked}}
@@ -989,14 +987,15 @@ class Placement(Instance):
 
     def started(self, run: Run, job: int, on: dict[int, int]) -> Run:
         """Return the simulation with a job that starts now, so many instances on each machine."""
+        whole = sum(on.values()) == self.instances[job] and min(on.values()) > 0
+        must(whole, f"job {job} does not start whole")
         most = accumulate(sorted(self.rooms(job, self.machines), reverse=True))
         fewest = 1 + sum(instances < self.instances[job] for instances in most)
         a, b = (1.0 + self.kappa * (K - 1) / K for K in (len(on), fewest))
         work = 10**6 * math.floor(self.duration[job] * (a / b) + 0.5)
         waiting = tuple(other for other in run.waiting if other != job)
         run = run._replace(waiting=waiting, running=(*run.running, (job, on, work)))
-        whole = sum(on.values()) == self.instances[job] and min(on.values()) > 0
-        must(whole and min(flat(self.free(run))) >= 0, f"job {job} does not start whole where it fits")
+        must(min(flat(self.free(run))) >= 0, f"job {job} does not start where it fits")
         return run
 
     def after(self, run: Run) -> Run | None:
@@ -1080,16 +1079,16 @@ class Placement(Instance):
 def check_placement(data: dict[str, Any], _: str, decision: Any, proof: Any) -> Derived:
     """Check a schedule: for every job its start, and pairs of a machine and so many instances."""
     of, run = Placement(data, proof), Run()
-    starts = numbers([start for start, _ in decision], "decision", (len(of.submit),), "z")
+    form = {0: ("z",), 1: ("rows", [len(of.machines) - 1, "z"])}
+    starts = numbers(decision, "decision", (len(of.submit),), form)
     while (after := of.after(run)) is not None:
         run = after
         for job in after.waiting[: of.window]:
-            if starts[job] == after.now:
-                pairs = numbers(decision[job][1], "decision", ("rows", 2), "z")
-                need(len(dict(pairs)) == len(pairs), "decision: a machine stands twice")
-                run = of.started(run, job, dict(pairs))
+            if starts[job][0] == after.now:
+                need(len(dict(starts[job][1])) == len(starts[job][1]), "decision: a machine stands twice")
+                run = of.started(run, job, dict(starts[job][1]))
     must(not run.waiting, f"job {min(run.waiting, default=0)} does not start when it may")
-    searched = numbers(proof["search"], "proof.search", (), "z")
+    searched = numbers(proof["search"], "proof.search", (), "b")
     least = of.search(run.cost) if searched else min(of.bound(Run()), run.cost)
     return Derived(of.digest, Fraction(run.cost, 10**6), Fraction(least, 10**6))
 

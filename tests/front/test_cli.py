@@ -719,6 +719,46 @@ def test_interrupted_generate_leaves_nothing_behind(
         assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.parametrize("kept", [True, False])
+def test_a_decision_is_saved_before_its_certificate_is_made(
+    kept: bool, tmp_path: Path, run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def slow(*_: Any) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("clairvoyant.oracles.base.Optimum.save_certificate", slow)
+    file, target, proof = tmp_path / "i.json", tmp_path / "d.json", tmp_path / "c.json"
+    cv.generate("admission", size="tiny", seed=1).save(file)
+    out = ["--out", target] if kept else []
+    printed = run("solve", file, "--time-limit", 9, "--certificate", proof, *out, "--json")
+    assert (printed.status, proof.exists(), target.exists()) == (130, False, kept)
+    saved = f"the decision is in {target}" if kept else "nothing was saved"
+    told = f"interrupted at 100% (making the certificate): {saved}; no certificate was written; "
+    assert printed.err.splitlines()[-1].startswith(told)
+    assert "--time-limit" not in printed.err
+    assert printed.json["interrupted"] is True
+    assert printed.json["value"] == pytest.approx(cv.solve(cv.load(file)).value)
+    if kept:
+        assert json.loads(target.read_text())["value"] == printed.json["value"]
+
+
+def test_who_has_set_a_time_limit_is_not_told_to_set_one(
+    tiny: Path, run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def slow(*_: Any, **__: Any) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("clairvoyant.api.solve", slow)
+    assert "with a shorter --time-limit you get" in run("solve", tiny, "--time-limit", 100).err
+
+
+def test_a_part_that_begins_is_shown_at_once(capfd: pytest.CaptureFixture[str]) -> None:
+    report = output.Reporter()
+    report(0.5, "searching")
+    report.begins("making the certificate")
+    assert capfd.readouterr().err == "100% making the certificate\n"
+
+
 @pytest.mark.parametrize("json_too", [True, False])
 def test_interrupted_solve_says_how_far_it_came(
     json_too: bool, tiny: Path, run: Run, monkeypatch: pytest.MonkeyPatch
@@ -731,6 +771,7 @@ def test_interrupted_solve_says_how_far_it_came(
     printed = run("solve", tiny, *(["--json"] if json_too else []))
     assert printed.status == 130
     assert printed.err.startswith("interrupted at 50% (iteration 7, gap 1e-3): nothing was saved; ")
+    assert printed.err.endswith("; with --time-limit you get the incumbent\n")
     assert printed.err.count("\n") == 1
     if json_too:
         assert printed.json["interrupted"] is True

@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 from decimal import Context, Decimal
 from fractions import Fraction
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -276,6 +277,13 @@ def largest(rows: list[Any]) -> tuple[str, float]:
     return f".{at}{below}", most
 
 
+def dearer(uses: Any) -> Any:
+    """Return prices times 1.5."""
+    if not isinstance(uses[0], dict) or "feasible" not in uses[0]:
+        return times(uses, 1.5)
+    return [times(use, 1.5) | {"feasible": use["feasible"]} for use in uses]
+
+
 def up(x: float) -> float:
     return math.nextafter(x, math.inf)
 
@@ -294,7 +302,7 @@ def test_what_changes_the_statement_is_rejected(made: Any, name: str) -> None:
         ("claims.gap", lambda _: "0.5"),
         ("digest", lambda text: text[::-1]),
         ("problem", lambda text: "selection" if text != "selection" else "allocation"),
-        (prices, lambda rows: times(rows, 1.5)),
+        (prices, dearer),
     ):
         with pytest.raises(RejectedError):
             check(data, change(certificate, path, how))
@@ -511,7 +519,7 @@ def test_gangs_of_allocation_by_hand() -> None:
         ([[1, 2], [1, 1]], "task 1 holds less than its floor"),
         ([[1, 3], [0, 1]], "task 0 holds less than its floor"),
         ([[-1, 2], [2, 1]], "a whole number"),
-        ([[1, 0], [2, 1]], "ZeroDivisionError"),
+        ([[1, 0], [2, 1]], "divides by 0"),
         ([[1, 2]], "not a list of 2"),
         ([[0.5, 1], [2, 1]], "a whole number"),
     ],
@@ -699,16 +707,16 @@ def test_a_schedule_by_hand() -> None:
     [
         ([[0, [[0, 2]]], [501, [[1, 2]]]], "job 1 does not start when it may"),  # there is no event then
         ([[0, [[0, 2]]], [0, [[1, 2]]]], "job 1 does not start when it may"),
-        ([[0, [[0, 2]]], [500, [[0, 2]]]], "job 1 does not start whole where it fits"),
-        ([[0, [[0, 2]]], [500, [[0, 1], [1, 1]]]], "job 1 does not start whole where it fits"),
-        ([[0, [[0, 1]]], [500, [[1, 2]]]], "job 0 does not start whole where it fits"),
-        ([[0, [[0, 2], [1, 0]]], [500, [[1, 2]]]], "job 0 does not start whole where it fits"),
-        ([[0, [[0, 3]]], [500, [[1, 2]]]], "job 0 does not start whole where it fits"),
+        ([[0, [[0, 2]]], [500, [[0, 2]]]], "job 1 does not start where it fits"),
+        ([[0, [[0, 2]]], [500, [[0, 1], [1, 1]]]], "job 1 does not start where it fits"),
+        ([[0, [[0, 1]]], [500, [[1, 2]]]], "job 0 does not start whole"),
+        ([[0, [[0, 2], [1, 0]]], [500, [[1, 2]]]], "job 0 does not start whole"),
+        ([[0, [[0, 3]]], [500, [[1, 2]]]], "job 0 does not start whole"),
         ([[0, [[0, 2]]]], "not a list of 2"),
         ([[0, [[0, 2]]], [500, [[1, 1], [1, 1]]]], "a machine stands twice"),
-        ([[0, [[0, 2]]], [500, [[2, 2]]]], "a part has another form"),
+        ([[0, [[0, 2]]], [500, [[2, 2]]]], ": 2 is not a whole number from 0 to 1"),
         ([[0, [[0, 2]]], [500, [[-1, 2]]]], "a whole number"),
-        ([[0, [[0, 2]]], [500, []]], "ZeroDivisionError"),
+        ([[0, [[0, 2]]], [500, []]], "job 1 does not start whole"),
         ([[0.5, [[0, 2]]], [500, [[1, 2]]]], "a whole number"),
     ],
 )
@@ -832,17 +840,18 @@ def test_a_bound_of_what_fills_a_machine_is_no_less_than_the_most(
 ) -> None:
     needs = st.lists(st.integers(0, 4), min_size=len(left), max_size=len(left))
     items = data.draw(st.lists(st.tuples(st.integers(1, 9), st.integers(0, 3), needs), max_size=4))
-    most = verify.fullest(items, left)
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(verify, "MOST_FILLS", steps)
-        assert verify.fullest(items, left) >= most
+    most, all_steps = verify.fullest(items, left, MANY)
+    bound, taken = verify.fullest(items, left, steps)
+    assert bound >= most
+    assert taken <= min(steps, all_steps)
 
 
 def test_what_fills_a_machine_is_not_looked_for_without_end() -> None:
     """Workers that pay what they need, and nearly none of the sets of them fills a machine."""
     needs = [1000 + 17 * (number**3 % 60) for number in range(60)]
     items = sorted(((need + number % 4, 10, [need]) for number, need in enumerate(needs)), reverse=True)
-    most = verify.fullest(items, [20_001])
+    most, steps = verify.fullest(items, [20_001], 500)
+    assert steps < 500
     assert 20_001 <= most <= 20_001 * (1.0 + 3 / 1000) + 1  # parts pay no more
 
 
@@ -949,6 +958,9 @@ def test_a_sigmoid_is_enclosed(top: float, x: float) -> None:
     assert x != 0 or low == high == Fraction(top) / 2
 
 
+MANY = 2**12
+"""More steps than it takes to fill a machine."""
+
 ITEMS = st.lists(
     st.tuples(st.integers(1, 9), st.integers(1, 3), st.tuples(st.integers(0, 5), st.integers(0, 5))),
     max_size=4,
@@ -964,13 +976,13 @@ def test_a_machine_is_filled_as_enumeration_does(items: list[Any], left: Any) ->
         for ns in numbers
         if all(sum(a[r] * n for (_, _, a), n in zip(items, ns, strict=True)) <= left[r] for r in (0, 1))
     ]
-    assert verify.fullest(items, list(left)) == max(sums)
+    assert verify.fullest(items, list(left), MANY)[0] == max(sums)
 
 
 @pytest.mark.parametrize("needs", [[(0, 0)], [(1, 0), (0, 1)], [(1, 0), (0, 0), (0, 1)]])
 def test_a_machine_is_filled_at_once_with_what_fits_together(needs: list[tuple[int, int]]) -> None:
     items = [(1, 6, needs[i % len(needs)]) for i in range(60)]
-    assert verify.fullest(items, [360, 360]) == 360
+    assert verify.fullest(items, [360, 360], MANY)[0] == 360
 
 
 @st.composite
@@ -981,7 +993,7 @@ def priced(draw: st.DrawFn) -> tuple[Any, verify.Admission]:
     price = st.sampled_from([0.0, 0.0, 0.3, 1.0, 5.0, 40.0])
     row = st.lists(price, min_size=len(of.jobs), max_size=len(of.jobs))
     side = st.lists(row, min_size=of.T, max_size=of.T)
-    of.take([[draw(side), draw(side)]])
+    of.prices = verify.multiples(verify.changed([[draw(side), draw(side)]], Fraction), of.scale)
     return instance, of
 
 
@@ -1063,7 +1075,7 @@ def test_no_schedule_earns_more_than_prices_and_branches_allow(given: Any, data:
         i = data.draw(st.integers(0, len(instance.jobs) - 1))
         slot = data.draw(st.lists(st.integers(1, of.T), max_size=1))
         tree = [i, *slot, data.draw(st.integers(0, of.T + 1)), *data.draw(st.permutations([tree, 0]))]
-    bound = verify.largest(tree, {}, of.leaf, of.sides)
+    bound = verify.largest(tree, {}, of.leaf, of.sides, 1, "tree")
     assert bound is not None
     assert bound >= value
 
@@ -1078,7 +1090,7 @@ def test_a_tree_may_be_as_deep_as_it_likes() -> None:
         met.append(len(limits))
         return None if number == 2 else number
 
-    assert verify.largest(tree, {}, leaf, lambda what, _: verify.off_or_on(what, range(3000))) == 3
+    assert verify.largest(tree, {}, leaf, partial(verify.off_or_on, range(3000)), 4, "tree") == 3
     assert met == [*range(1, 3001), 3000]  # from the root down, the first side first
 
 
@@ -1096,18 +1108,18 @@ def test_the_fullest_machine_is_that_of_enumeration_in_any_order(
         if all(sum(row[r] for row in rows) <= has for r, has in enumerate(left)):
             want = max(want, sum(n * price for n, (price, *_) in zip(way, items, strict=True)))
     for order in (items, sorted(items, reverse=True)):
-        assert verify.fullest(list(order), left) == want
+        assert verify.fullest(list(order), left, MANY)[0] == want
 
 
 def test_who_needs_nothing_multiplies_nothing() -> None:
     """All of it is taken, and no other number is tried: there are a million."""
     items = [(price, 10**6, [0, 0]) for price in range(1, 9)] + [(100, 3, [2, 1])]
-    assert verify.fullest(items, [5, 5]) == 10**6 * 36 + 200
+    assert verify.fullest(items, [5, 5], 9 * 10**6)[0] == 10**6 * 36 + 200
 
 
 def test_a_machine_may_be_filled_with_hundreds_of_jobs() -> None:
-    assert verify.fullest([(3, 2, [5])] * 300, [2_000]) == 400 * 3
-    assert verify.fullest([(3, 2, [5])] * 300, [1 << 60]) == 600 * 3
+    assert verify.fullest([(3, 2, [5])] * 300, [2_000], MANY)[0] == 400 * 3
+    assert verify.fullest([(3, 2, [5])] * 300, [1 << 60], MANY)[0] == 600 * 3
 
 
 @settings(max_examples=50)
@@ -1450,18 +1462,28 @@ def test_what_is_no_instance_is_unreadable(fields: dict[str, Any]) -> None:
         ("selection/clairvoyant", "proof.prices", 3, "certificate: prices: not a list"),
         ("selection/clairvoyant", "proof.trees", "foo", "certificate: trees: not a list"),
         ("selection/clairvoyant", "proof.trees", [], "decision, proof.trees: not one per pattern"),
-        ("selection/clairvoyant", "proof.trees.0", "foo", "proof: a node is no leaf and no branch"),
-        ("selection/clairvoyant", "decision.0", 3, "decision: not a list of rows"),
-        ("selection/clairvoyant", "decision.0", ["foo"], "decision: 'foo' is not a whole number from 0 to"),
+        (
+            "selection/clairvoyant",
+            "proof.trees.0",
+            "foo",
+            "proof.trees[0]: 'foo' is not a whole number from 0 to",
+        ),
+        ("selection/clairvoyant", "decision.0", 3, "decision[0]: not a list of rows"),
+        (
+            "selection/clairvoyant",
+            "decision.0",
+            ["foo"],
+            "decision[0][0]: 'foo' is not a whole number from 0 to",
+        ),
         ("selection/clairvoyant", "oracle", ["clairvoyant"], "oracle: not one of clairvoyant"),
         ("allocation/stationary", "proof.w", None, "certificate: w: not a list"),
         ("allocation-gang/gang", "proof.prices", {}, "certificate: prices: not a list"),
         ("admission/offline", "proof.prices", {"foo": 1}, "certificate: prices: not a list"),
         ("admission/offline", "decision", 3, "certificate: decision: not a list"),
-        ("admission/offline", "decision.1", "foo", "decision: not a list of rows"),
+        ("admission/offline", "decision.1", "foo", "decision[1]: not a list of rows"),
         ("placement/offline", "proof.times", 3, "certificate: times: not a list"),
-        ("placement/offline", "decision.0.1", 3, "decision: not a list of rows"),
-        ("placement/offline", "decision.0", 3, "a part has another form (TypeError)"),
+        ("placement/offline", "decision.0.1", 3, "decision[0][1]: not a list of rows"),
+        ("placement/offline", "decision.0", 3, "decision[0]: its parts are not [0, 1]"),
     ],
 )
 def test_what_is_malformed_is_told_by_its_field_and_not_in_words_of_python(
@@ -1474,6 +1496,68 @@ def test_what_is_malformed_is_told_by_its_field_and_not_in_words_of_python(
     assert (printed.status, printed.out) == (2, "")
     assert why in printed.err
     assert not any(words in printed.err for words in ("object is", "indices", "argument", "unpack"))
+
+
+PLACES = {
+    "allocation/stationary": ("decision.0.0.0", "proof.w.0.0.0", "proof.price.0.0.0"),
+    "allocation/dynamic": ("decision.0.0.0", "proof.w.0.0.0", "proof.price.0.0.0"),
+    "allocation-gang/gang": (
+        *("decision.0.0.0", "decision.0.0.1", "proof.tree", "proof.prices.0.feasible"),
+        *("proof.prices.0.w.0.0", "proof.prices.0.price.0.0", "proof.prices.0.less.0.0"),
+    ),
+    "selection/clairvoyant": ("decision.0.0", "proof.prices.0.0.0", "proof.trees.0"),
+    "selection-gang/gang": ("decision.0.0", "proof.prices.0.0.0", "proof.prices.1.tasks.0", "proof.trees.0"),
+    "admission/offline": (
+        *(f"decision.{side}.0.{place}" for side in (0, 1) for place in range(4)),
+        *("proof.prices.0.0.0.0", "proof.tree.0", "proof.tree.1", "proof.tree.2"),
+    ),
+    "placement/offline": (
+        *("decision.0.0", "decision.0.1.0.0", "decision.0.1.0.1"),
+        *("proof.search", "proof.times.0", "proof.prices.0.0"),
+    ),
+}
+LIMITED = {"proof.tree", "proof.trees.0", "proof.tree.2", "proof.search", "proof.prices.0.feasible"}
+"""Numbers of prices, and what is 0 or 1; numbers of jobs, machines and channels are among what follows."""
+LIMITED_OF = {
+    "selection/clairvoyant": {"decision.0.0"},
+    "selection-gang/gang": {"decision.0.0"},
+    "admission/offline": {"proof.tree.0", *(f"decision.{side}.0.{x}" for side in (0, 1) for x in (1, 2))},
+    "placement/offline": {"decision.0.1.0.0"},
+}
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_number_that_is_out_of_range_is_told_by_field_index_and_value(name: str, made: Any) -> None:
+    data, certificate = read(made[name])
+    for path in PLACES[name]:
+        wrong: list[Any] = [-1, 10**400, True, math.nan, math.inf, None, "1", -0.5]
+        wrong += [10**6] if path in LIMITED | LIMITED_OF.get(name, set()) else []
+        field, *places = path.split(".")[path.startswith("proof") :]
+        whole = f"{'proof.' * path.startswith('proof')}{field}"
+        whole += "".join(f"[{one}]" if one.isdigit() else f"['{one}']" for one in places)
+        assert isinstance(tree_at(certificate, path), (int, float) if path not in LIMITED else object)
+        for value in wrong:
+            told = f"{whole}: {value!r:.40} is not a "
+            with pytest.raises(UnreadableError) as caught:
+                derive(data, put(certificate, path, value))
+            assert str(caught.value).startswith(told), (path, value)
+
+
+@pytest.mark.parametrize("packed", [True, False])
+def test_a_name_that_does_not_say_whether_a_file_is_gzipped_is_the_fault(
+    packed: bool, made: Any, tmp_path: Path, run: Run
+) -> None:
+    file, target = made["selection/clairvoyant"]
+    wrong = tmp_path / ("x.json" if packed else "x.json.gz")
+    wrong.write_bytes(gzip.compress(file.read_bytes()) if packed else file.read_bytes())
+    must = "must" if packed else "must not"
+    for arguments in ((wrong, target), (file, wrong)):
+        printed = run("verify", *arguments)
+        assert (printed.status, printed.err) == (2, f"error: {wrong}: its name {must} end in .gz\n")
+    printed = run("solve", wrong)
+    assert printed.status == 2
+    assert f"{wrong}: cannot be read: it is " in printed.err
+    assert printed.err.endswith(f"gzipped, so its name {must} end in .gz\n")
 
 
 def test_a_malformed_instance_is_told_as_wherever_one_is_read(made: Any, tmp_path: Path, run: Run) -> None:

@@ -267,8 +267,8 @@ def test_a_bad_utility_is_named(name: str, value: Any) -> None:
 @pytest.mark.parametrize(
     ("value", "message"),
     [
-        ([0], r": shape 1 does not fit, expected 2$"),
-        ([0, 1, 2], r": shape 3 does not fit, expected 2$"),
+        ([0], r": shape 1 does not fit, expected 2; R is 2 by resources$"),
+        ([0, 1, 2], r": shape 3 does not fit, expected 2; R is 2 by resources$"),
         ([[0, 1]], r"\[0\]: \[0, 1\] is not a number$"),
         ([0, -1], r"\[1\]: -1 is not a finite number of at least 0"),
         ([0, math.nan], r"\[1\]: nan is not a finite number"),
@@ -289,7 +289,7 @@ def test_a_bad_demand_is_named(name: str, value: Any, message: str) -> None:
 @pytest.mark.parametrize(
     ("value", "message"),
     [
-        ([[1]], r": shape 1 x 1 does not fit, expected n x 2$"),
+        ([[1]], r": shape 1 x 1 does not fit, expected n x 2; R is 2 by resources$"),
         ([[1, 2], [1]], r"\[1\]: length 1 differs from 2 of the first row$"),
         ([1, 2], r"\[0\]: 1 is not a list$"),
         ([[1, 2], [1, -1]], r"\[1\]\[1\]: -1 is not a finite number of at least 0"),
@@ -318,7 +318,10 @@ def test_bad_machines_are_named(name: str, value: Any, message: str) -> None:
         ({"resources": ["gpu", ""]}, r"^resources\[1\]: '' is not a name$"),
         ({"resources": ["gpu", 3]}, r"^resources\[1\]: 3 is not a name$"),
         ({"resources": ["gpu", "gpu"]}, r"^resources\[1\]: 'gpu' stands twice$"),
-        ({"resources": ["gpu"]}, r"^worker_servers: shape 2 x 2 does not fit, expected n x 1$"),
+        (
+            {"resources": ["gpu"]},
+            r"^worker_servers: shape 2 x 2 does not fit, expected n x 1; R is 1 by resources$",
+        ),
         ({"jobs": {}}, r"^jobs: \{\} is not a list$"),
         ({"jobs": None}, r"^jobs: None is not a list$"),
         ({"jobs": [first(), 3]}, r"^jobs\[1\]: 3 is not an object$"),

@@ -123,7 +123,7 @@ def test_the_first_list_says_how_long_an_axis_is() -> None:
     reader = record.reader(sizes)
     reader("a", [[1, 2, 3], [4, 5, 6]])
     assert sizes == {"n": 2, "k": 3}
-    with pytest.raises(InputError, match=r"^b: shape 2 does not fit, expected 3$"):
+    with pytest.raises(InputError, match=r"^b: shape 2 does not fit, expected 3; k is 3 by a$"):
         reader("b", [1, 2])
 
 

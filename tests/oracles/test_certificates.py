@@ -185,7 +185,7 @@ def test_a_tree_proves_more_than_the_oracle_did(tmp_path: Path) -> None:
     assert float(certified.statement.value) == pytest.approx(cv.solve(instance).value, rel=1e-12)
 
 
-@pytest.mark.parametrize("limit", ["MOST_NODES", "MOST_WORK", "MOST_STEPS"])
+@pytest.mark.parametrize("limit", ["MOST_NODES", "MOST_STEPS"])
 def test_admission_leaves_open_what_takes_too_long(
     limit: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -193,6 +193,72 @@ def test_admission_leaves_open_what_takes_too_long(
     monkeypatch.setattr(branch if limit == "MOST_STEPS" else jobs, limit, 1)
     certified = optimum.save_certificate(tmp_path / "c.json")
     assert "not certified: the certificate proves a gap of 0." in certified.status
+
+
+def hard_to_fill(jobs: int, machines: int, chunks: int, resources: int) -> cv.AdmissionInstance:
+    """Return jobs of two or more slots, and machines of several resources that many sets of workers fill."""
+    rng = np.random.default_rng(1)
+    amounts = rng.integers(60_000, 140_000, (jobs, resources)) / 1000
+    job: dict[str, Any] = {
+        "arrival": 1,
+        "epochs": 3,
+        "chunks": chunks,
+        "minibatches": 1,
+        "minibatch_time": 1.0,
+    }
+    job |= {"gradient_size": 0.0, "worker_bandwidth": 1.0, "server_bandwidth": 10.0}
+    job |= {"server_demand": [0.0] * resources}
+    return cv.AdmissionInstance(
+        horizon=6,
+        resources=[f"r{k}" for k in range(resources)],
+        worker_servers=(1000.0 + rng.integers(0, 300, (machines, resources))).tolist(),
+        parameter_servers=[[1.0] * resources],
+        jobs=[
+            job
+            | {
+                "worker_demand": row.tolist(),
+                "utility": {"priority": float(rng.integers(50, 100)), "decay": 0.1, "target": 3.0},
+            }
+            for row in amounts
+        ],
+    )
+
+
+@pytest.mark.parametrize("limit", [0.0, 0.001, 0.4])
+def test_making_a_certificate_of_admission_ends_by_a_count_of_its_work(
+    limit: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is the same on all machines; one more program, or prices of a leaf, may be under way then."""
+    optimum = cv.solve(hard_to_fill(10, 8, 20, 4), method="lagrangian")
+    monkeypatch.setattr(jobs, "MOST_WORK", limit)
+    did: list[tuple[float, int]] = []
+    grown = jobs._Search.grow
+
+    def grow(search: Any, nodes: int) -> Any:
+        tree = grown(search, nodes)
+        did.append((search.work, search.programs))
+        return tree
+
+    monkeypatch.setattr(jobs._Search, "grow", grow)
+    first, second = (optimum.writer(optimum.instance, optimum) for _ in range(2))  # type: ignore[misc]
+    assert first == second
+    assert did[0] == did[1]
+    work, programs = did[0]
+    assert limit <= work <= limit + jobs.STEP_WORK * verify.MOST_FILLS
+    assert programs == (limit > 0.0) or limit == 0.4
+    statement = optimum.verified().statement
+    assert statement is not None
+    assert float(statement.gap) > 0.0
+
+
+def test_the_checker_fills_machines_in_so_many_steps_in_all() -> None:
+    """However many chunks jobs have: hundreds of workers of each may be on a machine."""
+    of = verify.Admission(hard_to_fill(6, 3, 700, 3).to_dict())
+    of.has = [[[50 * x for x in row] for row in rows] for rows in of.has]
+    of.jobs = [(*job[:-1], [[700] * len(rows) for rows in of.has]) for job in of.jobs]
+    of.prices = [[[[10**30 + i for i in range(6)]] * of.T] * 2]
+    assert of.paid(0) > 0
+    assert of.steps <= verify.MOST_FILLS
 
 
 @settings(max_examples=20)
@@ -566,7 +632,7 @@ def test_who_writes_no_certificates_says_so(tmp_path: Path) -> None:
         (selection, "verify.Slot.best_option", lambda *_: [0]),
         (placement, "verify.Placement.bound", lambda *_: 0),
         (SimpleNamespace(ordinary=selection_gang.ordinary_gangs), "verify.Slot.best_set", lambda *_: 0),
-        (admission, "verify.fullest", lambda *_: 0),
+        (admission, "verify.fullest", lambda *_: (0, 0)),
         (admission, "verify.Admission._best", lambda *_: 0),
     ],
 )

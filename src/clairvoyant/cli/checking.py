@@ -44,7 +44,9 @@ def check(policy: str, problem: str | None, as_json: bool) -> int:
         try:
             rows.extend(_rows(make, report))
         except KeyboardInterrupt:
-            return interrupted({"policy": policy}, report, as_json, "the same command begins again")
+            return interrupted(
+                {"policy": policy}, report, as_json, "nothing was saved; the same command begins again"
+            )
     failed = sum(not row["passed"] for row in rows)
     if as_json:
         out.print_json({"policy": policy, "passed": not failed, "checks": rows})

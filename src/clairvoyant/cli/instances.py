@@ -168,19 +168,31 @@ def solve(
     described = rendering.instance_facts(file, instance) | {"oracle": name}
     rendering.remarks(instance)
     with out.progress(name) as report:
+        saved, advice = list[str](), "with --time-limit you get the incumbent"
+        if named["time_limit"] is not None:
+            advice = "with a shorter --time-limit you get the incumbent sooner"
         try:
             optimum = api.solve(instance, name, progress=report, **chosen)
+            found = rendering.decision_facts(instance, optimum)
+            described |= optimum.facts | found
+            if target is not None:  # before what may take long, too
+                _write_decision(target, described, optimum)
+                saved.append(f"the decision is in {target}")
             if certificate is not None:
+                advice = "no certificate was written; without --certificate you get the optimum"
+                report.begins("making the certificate")
                 optimum = optimum.save_certificate(certificate)
-            written = [] if vipr is None else optimum.save_vipr(vipr)
+                saved.append(f"the proof is in {certificate}")
+            if vipr is not None:
+                advice = f"the proofs in {vipr} are not complete"
+                report.begins("making the proofs in the VIPR format")
+                described["vipr"] = [str(path) for path in optimum.save_vipr(vipr)]
         except KeyboardInterrupt:
-            return parts.interrupted(described, report, as_json, "with --time-limit you get the incumbent")
-    found = rendering.decision_facts(instance, optimum)
-    described |= optimum.facts | found
+            advice = f"{', '.join(saved) or 'nothing was saved'}; {advice}"
+            return parts.interrupted(described, report, as_json, advice)
+    described |= optimum.facts
     if optimum.statement is not None:
         described["certificate"] = {"file": str(certificate), **optimum.statement.claims}
-    if vipr is not None:
-        described["vipr"] = [str(path) for path in written]
     if target is not None:
         _write_decision(target, described, optimum)
     if as_json:
@@ -194,7 +206,7 @@ def solve(
             out.line(f"certificate: {optimum.told()[1]['certificate']}")
             out.line(f"the proof is in {certificate}; see `clairvoyant verify --help`")
         if vipr is not None:
-            out.line(f"{len(written)} proofs in the VIPR format are in {vipr}")
+            out.line(f"{len(described['vipr'])} proofs in the VIPR format are in {vipr}")
         out.line()
         rendering.print_instance(described, verbose)
     return DONE

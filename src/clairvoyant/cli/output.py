@@ -230,6 +230,11 @@ class Reporter:
             self._next = time.monotonic() + LINE_EVERY
             log(f"{fraction:4.0%} {note}")
 
+    def begins(self, note: str) -> None:
+        """Show at once that a last part begins."""
+        self._next = 0.0
+        self(1.0, note)
+
     def finished(self, text: str) -> None:
         """Report that a part is done."""
         log(text)

@@ -147,9 +147,9 @@ def stopped(text: str, as_json: bool, **told: Any) -> int:
 
 
 def interrupted(described: dict[str, Any], report: out.Reporter, as_json: bool, advice: str) -> int:
-    """Report the progress of an interrupted command that has nothing to print or save yet."""
+    """Report the progress of an interrupted command, and what was saved, or how to get something."""
     reached = f" at {report.fraction:.0%} ({report.note})" if report.note else ""
-    out.log(f"interrupted{reached}: nothing was saved; {advice}")
+    out.log(f"interrupted{reached}: {advice}")
     if as_json:
         reached_json = {"fraction": report.fraction, "note": report.note}
         out.print_json(described | {"interrupted": True, "progress": reached_json})

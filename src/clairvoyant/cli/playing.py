@@ -311,7 +311,9 @@ def worst_case(
         try:
             worst = search(lambda: policy, instance, seed=seed, evaluations=evaluations, progress=report)
         except KeyboardInterrupt:
-            return interrupted(described, report, as_json, "with fewer --evaluations it ends earlier")
+            return interrupted(
+                described, report, as_json, "nothing was saved; with fewer --evaluations it ends earlier"
+            )
     if target is not None:
         worst.instance.save(target)
     described |= {
