@@ -43,6 +43,9 @@ HOPELESS = 0.2
 SETTLED = 1e-12
 """The bound of a node is the program's if they are relatively this near."""
 
+GAINED = 1e-9
+"""The part of the best value by which a program is above it at least where machines are divided."""
+
 FRACTION = 1e-7
 """What is neither 0 nor 1 by more than this is branched upon."""
 
@@ -182,7 +185,7 @@ class Branching(ABC):
     @cached_property
     def program(self) -> Program:
         """The linear program, at some node."""
-        return Program(self.instance, split=self.split)
+        return Program(self.instance)
 
     @property
     @abstractmethod
@@ -294,7 +297,9 @@ class Branching(ABC):
         if decision is not None:
             self.met(decision)
         number = self.keep(best)
-        where = None if self.closes(number, node.limits) else program.branch()
+        # machines only where more than rounding is to be gained
+        split = self.split and value > self.goal * (1.0 + GAINED)
+        where = None if self.closes(number, node.limits) else program.branch(split=split)
         if where is None:
             return self._leave(number, node.limits)
         bound, basis = self.bound(number, node.limits), program.basis()
@@ -322,8 +327,8 @@ class Program:
     sum of the fillings of a machine in a slot <= 1
     """
 
-    def __init__(self, instance: AdmissionInstance, *, split: bool = False) -> None:
-        setting, self._split = instance.setting, split
+    def __init__(self, instance: AdmissionInstance) -> None:
+        setting = instance.setting
         self._horizon, self._jobs = setting.horizon, len(instance.jobs)
         self._size = 2 * self._horizon * self._jobs
         sides = (
@@ -642,10 +647,11 @@ class Program:
             placed[h, i] = round(x)
         return placed if (placed @ needs <= has).all() else None  # HiGHS may exceed an amount a little
 
-    def branch(self) -> tuple[tuple[int, ...], int] | None:
-        """Return what is not decided in the solution, and the n between whose sides it is split."""
+    def branch(self, *, split: bool = False) -> tuple[tuple[int, ...], int] | None:
+        """Return what is not decided in the solution, on machines if ``split``, and the n between them."""
         runs = self._used(Run)
-        for choices in (self._rare(runs), self._late(runs), self._torn(runs), self._shared(runs)):
+        shared = self._shared(runs) if split else []
+        for choices in (self._rare(runs), self._late(runs), self._torn(runs), shared):
             if choices:
                 _, key, n = max(choices, key=lambda choice: choice[0])
                 return (key, n) if self._must[key[0]] else (key[:1], self._horizon)
@@ -688,7 +694,7 @@ class Program:
     def _shared(self, runs: Used) -> Choices:
         """Return the machines on which jobs have several numbers: how different these are."""
         found: Choices = []
-        for m, pairs in (self._used(Filling) if self._split else {}).items():
+        for m, pairs in self._used(Filling).items():
             side, h, t = self._machines[m]
             weights = np.array([x for _, x in pairs])
             counts = np.zeros((len(pairs), self._jobs))
