@@ -271,7 +271,7 @@ def trees(problem: str, size: str = "default", seeds: int = 8, patterns: int = 4
             theirs, reached = _highs_alone(instance, arrivals)
             slot = Slot(proof.of, pattern, proof.scale)
             value = slot.value(on)
-            bound = slot.table() if tree == "table" else slot.tree(tree, proof.whole)
+            bound = slot.table() if tree == "table" else slot.tree(tree, proof.whole, "tree")
             assert np.isclose(value / proof.scale, reached)
             ratios.append(ours / theirs)
             gaps.append((bound - value) / max(bound, 1))
